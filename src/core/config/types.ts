@@ -1,0 +1,232 @@
+/**
+ * Configuration as the program uses it: complete, checked, frozen. Files and environment are read elsewhere; every
+ * quantity has its unit in its name; defaults, with reasons, are in `defaults.ts`.
+ */
+import type { Bytes, ClassName, DurationMs, ModelId, NodeId, Ratio, TenantId } from '../../base/units.ts';
+import type { ModelOffer } from '../request/needs.ts';
+
+export interface ClassConfig {
+  readonly name: ClassName;
+  /** Share of served work relative to the other backlogged classes. */
+  readonly weight: number;
+  /** Least share of served work while backlogged, whatever the weights say. */
+  readonly shareMin: Ratio;
+  /** Default bound on the first content byte of a stream. */
+  readonly firstByteMs: DurationMs;
+  /** Default bound on completion. */
+  readonly completionMs: DurationMs;
+}
+
+export interface BoundsConfig {
+  readonly tasksMax: number;
+  readonly bytesMax: Bytes;
+  /** Queued work, in reference milliseconds. */
+  readonly workMsMax: number;
+  /** Largest part of each bound that one class may hold. */
+  readonly classShareMax: Ratio;
+  /** Largest part of each bound that one tenant may hold. */
+  readonly tenantShareMax: Ratio;
+}
+
+export interface AdmissionConfig {
+  /** The gate per flow refuses when its queue would take longer than the lesser of the two. */
+  readonly flowWaitMsMax: DurationMs;
+  readonly flowWaitDeadlineShare: Ratio;
+  /** Bounds on a deadline that a client may ask for; outside is a bad request. */
+  readonly deadlineMsMin: DurationMs;
+  readonly deadlineMsMax: DurationMs;
+  /** A class default never asks for less than this many times the best node's service time. */
+  readonly serviceTimesMin: number;
+  /** Feasibility multiplies the predicted service time by a margin between these, by measured error. */
+  readonly marginMin: number;
+  readonly marginMax: number;
+}
+
+export interface PlacementConfig {
+  /** Most tasks held for a faster busy node per dispatch (8 to 16). */
+  readonly heldMax: number;
+  /** Completion times closer than this count as equal. */
+  readonly nearTieRatio: Ratio;
+  /** A node whose bound work takes longer takes nothing new. */
+  readonly drainMsMax: DurationMs;
+  /** A node below this health takes nothing new. */
+  readonly healthMin: Ratio;
+  /** One task is sent ahead when the running one should end within this time; 0 switches prefetch off. */
+  readonly prefetchLeadMs: DurationMs;
+  /** How often an idle slow node gets a task so that its rate stays known. */
+  readonly exploreEveryMs: DurationMs;
+  /** Estimated price of loading another model, per swap. */
+  readonly swapMs: DurationMs;
+  /** Cache use of a batching engine above which it has no room, and below which it has room again. */
+  readonly cacheUseMax: Ratio;
+  readonly cacheUseResume: Ratio;
+  /** Concurrent tasks for a node that states no slots and gives no readings. */
+  readonly slotsDefault: number;
+  /** Upper limit for engines that batch without stated slots. */
+  readonly batchSlotsMax: number;
+}
+
+export interface HealthConfig {
+  /** Heartbeats of self-joining nodes: expected interval, and silence after which a node is suspect. */
+  readonly heartbeatMs: DurationMs;
+  readonly suspectAfterMs: DurationMs;
+  /** How often the runtime compares every node with its probe. */
+  readonly reconcileMs: DurationMs;
+  /** A suspect mark expires after this time unless it is renewed. */
+  readonly suspectLeaseMs: DurationMs;
+  /** First sleep of an ejected node; doubles to the maximum. */
+  readonly ejectMs: DurationMs;
+  readonly ejectMsMax: DurationMs;
+  /** How long a refusal (429, 503) closes a node's room when the node names no time. */
+  readonly refusedMs: DurationMs;
+  /** Successes until a new or returned node has its full share. */
+  readonly slowStartTasks: number;
+}
+
+export interface RetryConfig {
+  readonly attemptsMax: number;
+  /** Retried work as a share of completed work. */
+  readonly budgetRatio: Ratio;
+  /** Retries that are always allowed, per ten seconds. */
+  readonly budgetReserve: number;
+}
+
+/** Cost model of a model on its reference accelerator. */
+export type WorkProfile =
+  | {
+      readonly kind: 'llm';
+      readonly fixedMs: DurationMs;
+      readonly prefillMsPerToken: number;
+      readonly decodeMsPerToken: number;
+    }
+  | {
+      readonly kind: 'image';
+      readonly fixedMs: DurationMs;
+      readonly msPerMegapixelStep: number;
+      readonly stepsDefault: number;
+      readonly pixelsDefault: number;
+    }
+  | { readonly kind: 'embedding'; readonly fixedMs: DurationMs; readonly msPerToken: number }
+  | { readonly kind: 'generic'; readonly meanMs: DurationMs };
+
+export interface ModelConfig {
+  readonly id: ModelId;
+  readonly aliases: readonly string[];
+  readonly profile: WorkProfile;
+}
+
+export interface SchedulerConfig {
+  readonly policy: 'spillway' | 'round-robin';
+  readonly seed: number;
+  /** In order of importance, the most important first. */
+  readonly classes: readonly ClassConfig[];
+  readonly defaultClass: ClassName;
+  readonly bounds: BoundsConfig;
+  readonly admission: AdmissionConfig;
+  readonly placement: PlacementConfig;
+  readonly health: HealthConfig;
+  readonly retry: RetryConfig;
+  readonly models: readonly ModelConfig[];
+  /** Weights of configured tenants; a tenant that is absent has weight 1. */
+  readonly tenantWeights: readonly { readonly id: TenantId; readonly weight: number }[];
+}
+
+export interface TenantConfig {
+  readonly id: TenantId;
+  readonly weight: number;
+  /** The most important class this tenant may use. */
+  readonly classCeiling: ClassName;
+  /** The class of a request without a wish. */
+  readonly classDefault: ClassName;
+  /** Whether the tenant sees node names in response headers. */
+  readonly nodeVisible: boolean;
+  readonly keys: readonly KeyConfig[];
+}
+
+/** A key at rest: SHA-256 of the secret, in lower-case hexadecimal. */
+export interface KeyConfig {
+  readonly id: string;
+  readonly sha256: string;
+}
+
+/** A secret that was read from the environment or a file; never printed. */
+export interface Secret {
+  readonly value: string;
+  /** Where it came from, for people: `env NAME` or `file PATH`. */
+  readonly origin: string;
+}
+
+export interface NodeConfig {
+  readonly id: NodeId;
+  /** Scheme, host, port and base path. */
+  readonly url: string;
+  readonly protocol: NodeProtocol;
+  /** Empty: ask the node. */
+  readonly models: readonly ModelOffer[];
+  /** Concurrent tasks; absent when the engine should be asked. */
+  readonly slots?: number;
+  /** Hardware class such as `T4`, `A100`, `H100`; '' when unknown. A prior only: rates are measured. */
+  readonly hardware: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly key?: Secret;
+  readonly tls?: NodeTlsConfig;
+}
+
+export type NodeProtocol = 'openai' | 'vllm' | 'llama.cpp';
+
+export interface NodeTlsConfig {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+}
+
+export interface ServerConfig {
+  readonly host: string;
+  readonly port: number;
+  /** Absent: the admin plane shares the data port. */
+  readonly adminPort?: number;
+  readonly tls?: { readonly cert: string; readonly key: string };
+  readonly headerBytesMax: Bytes;
+  readonly bodyBytesMax: Bytes;
+  readonly connectionsMax: number;
+  /** Time for a client to send its headers, and its whole request. */
+  readonly headersMs: DurationMs;
+  readonly requestMs: DurationMs;
+  /** A waiting stream commits 200 and sends keep-alives after this time. */
+  readonly earlyCommitMs: DurationMs;
+  readonly keepAliveCommentMs: DurationMs;
+  /** Bytes of an answer that are buffered for one slow reader, for all, and how long it may stall. */
+  readonly spoolBytesMax: Bytes;
+  readonly spoolBytesTotalMax: Bytes;
+  readonly stallMs: DurationMs;
+  /** Connecting to a node, and silence of a node between bytes. */
+  readonly connectMs: DurationMs;
+  readonly nodeIdleMs: DurationMs;
+  /** How long running requests may go on after SIGTERM. */
+  readonly drainMs: DurationMs;
+  /** Answer for overload reasons: 429 or 503. */
+  readonly overloadStatus: 429 | 503;
+}
+
+export interface SurvivalConfig {
+  /** Event-loop lag (median of the last second), heap use and open descriptors at which the lowest class is shed. */
+  readonly loopLagMs: DurationMs;
+  readonly heapRatio: Ratio;
+  readonly descriptorsRatio: Ratio;
+}
+
+export interface StateConfig {
+  /** Folder of the registry and the admin token; '' keeps everything in memory. */
+  readonly folder: string;
+}
+
+export interface GatewayConfig {
+  readonly scheduler: SchedulerConfig;
+  readonly server: ServerConfig;
+  readonly survival: SurvivalConfig;
+  readonly state: StateConfig;
+  /** Empty: no keys, loopback only, tenant `anonymous`. */
+  readonly tenants: readonly TenantConfig[];
+  readonly nodes: readonly NodeConfig[];
+}

@@ -1,0 +1,10 @@
+/**
+ * The states of a node.
+ *
+ *   register ──► unverified ──success or probe──► active ◄──► suspect   (lease, expires by itself)
+ *                                                  │  ▲
+ *                                     too many     ▼  │ one half-open trial succeeds
+ *                                     failures   ejected (lease, sleep doubles)
+ *   by hand:  cordoned (takes nothing new) · draining (leaves when empty) · gone
+ */
+export type NodeState = 'unverified' | 'active' | 'suspect' | 'cordoned' | 'draining' | 'ejected' | 'gone';

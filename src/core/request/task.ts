@@ -1,0 +1,69 @@
+/**
+ * A task: what the scheduler knows of one request. Shapes, prompts and credentials stay at the edge.
+ */
+import type { Bytes, ClassName, DurationUs, ModelId, MonoUs, RefUs, TaskId, TenantId } from '../../base/units.ts';
+import type { Needs } from './needs.ts';
+
+export interface TaskSpec {
+  /** Unique and growing; the caller numbers tasks in order of arrival. */
+  readonly id: TaskId;
+  /** A configured class; the edge has clamped it already. */
+  readonly className: ClassName;
+  readonly tenant: TenantId;
+  /** Canonical model id (aliases resolved at the edge). */
+  readonly model: ModelId;
+  readonly needs: Needs;
+  /** Estimated work of the whole task. */
+  readonly workUs: RefUs;
+  /** Estimated work up to the first content byte; equals `workUs` unless the deadline bounds the first byte. */
+  readonly firstByteWorkUs: RefUs;
+  /** Bytes held while the task waits (body and headers); counted against the byte bound. */
+  readonly bytes: Bytes;
+  /** Absolute bound on the first content byte (streams) or on completion (everything else). */
+  readonly deadlineAt: MonoUs;
+  /**
+   * Whether the deadline came from the client. A class default is raised to four times the best node's service
+   * time when the task is submitted; a client's own wish is taken as it is.
+   */
+  readonly deadlineWished: boolean;
+  /** Whether the deadline bounds the first content byte instead of completion. */
+  readonly stream: boolean;
+  /** Hash of the body for the poison rule, or '' when none was taken. */
+  readonly fingerprint: string;
+}
+
+/** What the edge knows of a request's size; turned into work by the model's profile. */
+export interface RequestShape {
+  /** Bytes of the prompt, input or messages as they came. */
+  readonly promptBytes: Bytes;
+  /** Upper bound on output tokens asked for, or 0 when absent. */
+  readonly outputTokensMax: number;
+  readonly images: number;
+  /** Diffusion steps per image, or 0 when not given. */
+  readonly steps: number;
+  /** Pixels per image, or 0 when not given. */
+  readonly pixelsPerImage: number;
+  /** Work stated by the caller (generic wire), or 0. */
+  readonly statedWorkUs: RefUs;
+}
+
+/** What a node reported of a finished task. Absent fields are unknown. */
+export interface Usage {
+  readonly promptTokens?: number;
+  readonly outputTokens?: number;
+}
+
+/** Where a task stands; the terminal states are the outcome kinds. */
+export type TaskState = 'queued' | 'running' | 'done';
+
+/** The four timestamps on every task, and its arrival. 0 where it has not happened. */
+export interface TaskTimeline {
+  receivedAt: MonoUs;
+  admittedAt: MonoUs;
+  decidedAt: MonoUs;
+  sentAt: MonoUs;
+  firstByteAt: MonoUs;
+  doneAt: MonoUs;
+}
+
+export type RetryAfterUs = DurationUs;

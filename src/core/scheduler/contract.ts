@@ -1,0 +1,39 @@
+/**
+ * The scheduler as its drivers see it: the gateway's loop and the simulator run the same one.
+ * Pure: it reads no clock, draws no outside randomness, performs nothing. Equal events give equal effects.
+ */
+import type { DurationUs, MonoUs, NodeId, RefUs, TaskId } from '../../base/units.ts';
+import type { RequestShape, Usage } from '../request/task.ts';
+import type { EffectSink } from './effects.ts';
+import type { NodeMemory, SchedulerEvent } from './events.ts';
+import type { Accounts, NodeView, QueueView, TaskView } from './views.ts';
+
+export interface WorkEstimate {
+  readonly workUs: RefUs;
+  readonly firstByteWorkUs: RefUs;
+  /** Estimated prompt plus the most output asked for, for matching context length. */
+  readonly contextTokens: number;
+}
+
+export interface Scheduler {
+  /** Applies one event. `now` never goes back. Effects are appended to `out` in the order to perform them. */
+  apply(event: SchedulerEvent, now: MonoUs, out: EffectSink): void;
+  /** When `tick` is needed next, or Infinity. */
+  nextWakeAt(): MonoUs;
+  /** Work of a request by the model's profile and what was learned; unknown models use the generic profile. */
+  estimate(model: string, shape: RequestShape): WorkEstimate;
+  /** Corrects token estimates of a model from a node's own usage. */
+  learn(model: string, shape: RequestShape, usage: Usage): void;
+  /** Default deadline of a class, from the submit instant. */
+  classDeadlineUs(className: string, stream: boolean): DurationUs;
+  accounts(): Accounts;
+  nodes(now: MonoUs): readonly NodeView[];
+  node(nodeId: NodeId, now: MonoUs): NodeView | undefined;
+  nodeMemory(nodeId: NodeId, now: MonoUs): NodeMemory | undefined;
+  /** Models that at least one registered node offers, sorted. */
+  models(): readonly string[];
+  queue(now: MonoUs): QueueView;
+  explain(taskId: TaskId, now: MonoUs): TaskView | undefined;
+  /** The whole state as JSON, without secrets or prompts. */
+  dump(now: MonoUs): unknown;
+}

@@ -1,0 +1,92 @@
+/** Plain views of the scheduler's state for people and machines. Computed on demand, never on the hot path. */
+import type { DurationMs, NodeId, Rate, Ratio, TaskId } from '../../base/units.ts';
+import type { NodeState } from '../health/state.ts';
+import type { NodeSpec } from './events.ts';
+
+export interface NodeView {
+  readonly id: NodeId;
+  readonly state: NodeState;
+  readonly spec: NodeSpec;
+  readonly health: Ratio;
+  /** Learned rate by model; `observations` is the evidence behind it. */
+  readonly rates: readonly { readonly model: string; readonly rate: Rate; readonly observations: number }[];
+  readonly inflight: number;
+  readonly slots: number;
+  readonly drainMs: DurationMs;
+  readonly cordoned: boolean;
+  readonly draining: boolean;
+  /** Remaining sleep of an ejected node, or 0. */
+  readonly ejectedForMs: DurationMs;
+  readonly ejections: number;
+}
+
+export interface QueueGroupView {
+  readonly depth: number;
+  readonly workMs: DurationMs;
+  readonly oldestWaitMs: DurationMs;
+}
+
+export interface QueueView extends QueueGroupView {
+  readonly bytes: number;
+  readonly running: number;
+  readonly byClass: Readonly<Record<string, QueueGroupView>>;
+  /** The tenants with most queued work, at most 100. */
+  readonly byTenant: Readonly<Record<string, QueueGroupView>>;
+  readonly byModel: Readonly<Record<string, QueueGroupView>>;
+}
+
+/** Why a node may not take a task now; '' rows never appear. */
+export type IneligibleReason =
+  | 'model-not-offered'
+  | 'context-too-long'
+  | 'capability-missing'
+  | 'lora-missing'
+  | 'pixels-too-many'
+  | 'embedding-size'
+  | 'zone'
+  | 'cordoned'
+  | 'draining'
+  | 'ejected'
+  | 'suspect'
+  | 'unhealthy'
+  | 'tried-before'
+  | 'too-slow'
+  | 'no-room'
+  | 'drain-too-long'
+  | 'reading-full'
+  | 'refused-recently'
+  | 'half-open-busy'
+  | 'slow-start';
+
+export interface GateView {
+  readonly gate: string;
+  readonly sinceMs: DurationMs;
+  readonly detail: string;
+}
+
+export interface TaskView {
+  readonly id: TaskId;
+  readonly state: 'queued' | 'running';
+  readonly nodeId: NodeId | '';
+  readonly attempts: number;
+  /** Tasks of the same lane that would be dispatched before it, bounded below; 0 when next. */
+  readonly position: number;
+  readonly etaMs: DurationMs;
+  readonly gates: readonly GateView[];
+  readonly nodes: readonly { readonly id: NodeId; readonly eligible: boolean; readonly reasons: readonly IneligibleReason[] }[];
+  /** One sentence: what would let it run. */
+  readonly unblock: string;
+}
+
+/** Conservation, as integers: arrived equals the sum of the rest at every instant. */
+export interface Accounts {
+  readonly arrived: number;
+  readonly served: number;
+  readonly degraded: number;
+  readonly rejected: number;
+  readonly evicted: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  readonly queued: number;
+  readonly running: number;
+}

@@ -1,0 +1,30 @@
+/**
+ * What an engine tells of itself: whether it lives, what it serves, how loaded it is.
+ * A driver MUST treat what an engine does not say as unknown, never as zero, and MUST NOT take longer than `timeoutMs`.
+ */
+import type { DurationMs } from '../base/units.ts';
+import type { ModelOffer } from '../core/request/needs.ts';
+import type { EngineReading } from '../core/scheduler/events.ts';
+import type { NodeEndpoint } from './node-transport.ts';
+
+export interface EngineProbe {
+  /** Whether anything answered, also if the answer was "busy" or "loading". */
+  readonly alive: boolean;
+  /** Whether it would take work now; a server that still loads its model is alive and not ready. */
+  readonly ready: boolean;
+  /** Absent: the engine did not say. */
+  readonly models?: readonly ModelOffer[];
+  readonly slots?: number;
+  readonly reading?: EngineReading;
+  /** For people: version or the reason why not alive. */
+  readonly detail: string;
+}
+
+export interface EngineDriver {
+  /** Name as in the configuration's `protocol`. */
+  readonly protocol: string;
+  readonly batching: boolean;
+  /** Whether closing the connection frees the engine's slot. */
+  readonly abortFreesSlot: boolean;
+  probe(endpoint: NodeEndpoint, timeoutMs: DurationMs): Promise<EngineProbe>;
+}

@@ -1,0 +1,112 @@
+/**
+ * The gateway's loop as edges and the admin plane see it. It owns the scheduler, the clock, the timers and the order
+ * of shutdown; edges own the clients' connections and execute what they are assigned.
+ */
+import type { DurationMs, DurationUs, MonoUs, NodeId, TaskId, WallMs } from '../base/units.ts';
+import type { GatewayConfig, NodeConfig } from '../core/config/types.ts';
+import type { AttemptResult, Outcome } from '../core/request/outcome.ts';
+import type { RequestShape, TaskSpec, Usage } from '../core/request/task.ts';
+import type { WorkEstimate } from '../core/scheduler/contract.ts';
+import type { NodeView, QueueView, TaskView } from '../core/scheduler/views.ts';
+import type { NodeSource } from '../ports/registry-store.ts';
+
+export interface Assignment {
+  readonly nodeId: NodeId;
+  /** Counts from 1. */
+  readonly attempt: number;
+  /** The model's name on this node; '' when it is the one asked for. */
+  readonly upstreamModel: string;
+  /** Whether closing the connection frees the engine; otherwise the call must be read to its end after an abort. */
+  readonly abortFreesSlot: boolean;
+}
+
+/** Called in the loop's turn, never inside `submit` itself. */
+export interface TaskListener {
+  assigned(assignment: Assignment): void;
+  /** Stop the running attempt; `attemptEnded` must still be called, once the node has really ended. */
+  abort(): void;
+  /** Exactly once. After `served` and `declined` the edge has the answer; all others it must render. */
+  finished(outcome: Outcome): void;
+}
+
+export type SubmitSpec = Omit<TaskSpec, 'id' | 'deadlineAt'> & {
+  /** From `receivedAt`; a class default is `classDeadlineUs`. */
+  readonly deadlineUs: DurationUs;
+  /** When the request's head was read. */
+  readonly receivedAt: MonoUs;
+};
+
+/** What a client or an operator may know of one request, live or finished (the last ones, bounded). */
+export interface RequestView {
+  readonly id: string;
+  readonly state: 'queued' | 'running' | 'served' | 'degraded' | 'rejected' | 'evicted' | 'failed' | 'cancelled';
+  readonly reason: string;
+  readonly className: string;
+  readonly tenant: string;
+  readonly model: string;
+  readonly nodeId: NodeId | '';
+  readonly attempts: number;
+  /** Milliseconds since `received`, which is wall time; -1 where it has not happened. */
+  readonly timeline: {
+    readonly received: WallMs;
+    readonly admitted: DurationMs;
+    readonly decided: DurationMs;
+    readonly sent: DurationMs;
+    readonly firstByte: DurationMs;
+    readonly done: DurationMs;
+  };
+  readonly live?: TaskView;
+}
+
+export interface NodeRow extends NodeView {
+  readonly url: string;
+  readonly protocol: string;
+  readonly source: NodeSource;
+  readonly hardware: string;
+}
+
+export type RegisterResult =
+  | { readonly kind: 'registered'; readonly node: NodeRow; /** Shown once. */ readonly credential: string }
+  | { readonly kind: 'id-taken' }
+  | { readonly kind: 'refused'; readonly rule: string };
+
+export interface Gateway {
+  readonly config: GatewayConfig;
+  /** Monotonic now, integer microseconds. */
+  now(): MonoUs;
+  /** False while starting and from the first moment of shutdown. */
+  readonly ready: boolean;
+
+  submit(spec: SubmitSpec, listener: TaskListener): { readonly taskId: TaskId; readonly publicId: string };
+  cancel(taskId: TaskId): void;
+  attemptSent(taskId: TaskId): void;
+  attemptFirstByte(taskId: TaskId): void;
+  attemptEnded(taskId: TaskId, result: AttemptResult): void;
+  estimate(model: string, shape: RequestShape): WorkEstimate;
+  learn(model: string, shape: RequestShape, usage: Usage): void;
+  classDeadlineUs(className: string, stream: boolean): DurationUs;
+  /** Canonical id of a model or alias that is configured or offered by a node; undefined when unknown. */
+  resolveModel(name: string): string | undefined;
+  models(): readonly string[];
+
+  nodes(): readonly NodeRow[];
+  node(nodeId: NodeId): NodeRow | undefined;
+  /** Durable when it resolves. Over the API a node gets a credential bound to its id; `bearer` proves ownership on renewal. */
+  register(node: NodeConfig, source: NodeSource, bearer: string): Promise<RegisterResult>;
+  /** False when the node is unknown or the credential is not its own. */
+  heartbeat(nodeId: NodeId, bearer: string, change?: { readonly slots?: number }): boolean;
+  /** Durable when it resolves; false when unknown. */
+  setCordoned(nodeId: NodeId, cordoned: boolean): Promise<boolean>;
+  setDraining(nodeId: NodeId, draining: boolean): Promise<boolean>;
+  removeNode(nodeId: NodeId): Promise<boolean>;
+
+  queue(): QueueView;
+  request(publicId: string): RequestView | undefined;
+  dump(): unknown;
+  /** The gateway's own survival: refuse this many of the lowest classes. */
+  setSurvival(shedClasses: number): void;
+  /** Swaps what can change without loss; names what needs a restart. Never refills a budget nor resets health. */
+  reconfigure(config: GatewayConfig): { readonly needsRestart: readonly string[] };
+  /** Not ready first; queued requests refused within a second; running ones finish up to the drain limit. */
+  shutdown(): Promise<void>;
+}
