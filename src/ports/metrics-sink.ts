@@ -1,0 +1,60 @@
+/**
+ * What the data plane tells of itself while it works. Plain calls, no label objects: they are on the hot path.
+ *
+ * The caller passes only names that it has resolved (a configured class, a canonical model, `''` when a request never
+ * got that far); the implementation MUST still bound its label sets, counting what is beyond them as `other`, and MUST
+ * NOT throw or await. Gauges of queue and nodes are read from the gateway's views at scrape time, not pushed here.
+ */
+import type { Bytes } from '../base/units.ts';
+
+/**
+ * `served`; `declined` (the node's own deterministic 4xx); `cancelled` (the client left; 499 in logs); otherwise the
+ * reason of the refusal or failure exactly as in `x-spillway-reason`. A closed set: see the edge's outcome table.
+ */
+export type OutcomeLabel = string;
+
+/** The kind of hint that was ignored, never its text. */
+export type IgnoredWish = 'class-unknown' | 'deadline-hint-unreadable' | 'priority-hint-unreadable';
+
+export interface MetricsSink {
+  /**
+   * `spillway_requests_total` and `spillway_request_seconds`: once per request that reached the data plane, at its end.
+   * `seconds` counts from the request's head to the last byte or the refusal.
+   */
+  requestEnded(className: string, model: string, outcome: OutcomeLabel, seconds: number): void;
+  /** `spillway_time_to_first_byte_seconds`: head of the request to the first content byte towards the client. */
+  firstByte(className: string, model: string, seconds: number): void;
+  /** `spillway_queue_wait_seconds`: submit to the first assignment. */
+  queueWait(className: string, model: string, seconds: number): void;
+  /** `spillway_dispatch_seconds`: assignment to the request's bytes being written to a node. */
+  dispatched(seconds: number): void;
+  /** `spillway_tokens_total`, from the node's own usage. */
+  tokens(direction: 'input' | 'output', model: string, count: number): void;
+  /** `spillway_retries_total`: an attempt after the first one was assigned. */
+  retried(): void;
+  /** `spillway_wishes_ignored_total{wish}`. */
+  wishIgnored(wish: IgnoredWish): void;
+  /** `spillway_spool_bytes`: bytes now held for slow readers, in all. */
+  spoolBytes(total: Bytes): void;
+  /** `spillway_slow_readers_cut_total`. */
+  slowReaderCut(): void;
+  /** `spillway_connections`: client connections open now. */
+  connections(open: number): void;
+  /** `spillway_malformed_requests_total`: what the HTTP parser itself refused (no request, so no class or model). */
+  malformedRequest(): void;
+}
+
+/** Counts nothing: for tests and for embedding without metrics. */
+export const NO_METRICS: MetricsSink = Object.freeze({
+  requestEnded(): void {},
+  firstByte(): void {},
+  queueWait(): void {},
+  dispatched(): void {},
+  tokens(): void {},
+  retried(): void {},
+  wishIgnored(): void {},
+  spoolBytes(): void {},
+  slowReaderCut(): void {},
+  connections(): void {},
+  malformedRequest(): void {},
+});
