@@ -1,0 +1,178 @@
+/**
+ * The complete default configuration, built from the numbers in `settings.ts`. `tasksMax` and `bytesMax` shrink with
+ * the memory limit, which the applications read and pass in.
+ */
+import type { Bytes } from '../../base/units.ts';
+import { defaultOf } from './settings.ts';
+import type {
+  AdmissionConfig,
+  BoundsConfig,
+  ClassConfig,
+  GatewayConfig,
+  HealthConfig,
+  PlacementConfig,
+  RetryConfig,
+  SchedulerConfig,
+  ServerConfig,
+  StateConfig,
+  SurvivalConfig,
+  WorkProfile,
+} from './types.ts';
+
+/** Memory that one waiting request takes beyond its body, with the connection that holds it. Measured, rounded up. */
+const WAITING_TASK_BYTES = 24 * 1024;
+/** Part of the memory limit that waiting requests may take. */
+const WAITING_MEMORY_RATIO = 0.5;
+/** Part of the memory limit that waiting bodies may take. */
+const BODY_MEMORY_RATIO = 0.25;
+
+/** Most important first. Weights 8 : 2 : 1; floors below what the weights give, so that they bind only when changed. */
+export const DEFAULT_CLASSES: readonly ClassConfig[] = Object.freeze([
+  Object.freeze({ name: 'critical', weight: 8, shareMin: 0.3, firstByteMs: 10_000, completionMs: 60_000 }),
+  Object.freeze({ name: 'normal', weight: 2, shareMin: 0.1, firstByteMs: 30_000, completionMs: 120_000 }),
+  Object.freeze({ name: 'low', weight: 1, shareMin: 0.05, firstByteMs: 600_000, completionMs: 600_000 }),
+]);
+
+export const DEFAULT_CLASS = 'normal';
+
+/** Work of a request to a model of which nothing is known yet; learned from completions afterwards. */
+export const DEFAULT_PROFILE: WorkProfile = Object.freeze({ kind: 'generic', meanMs: 1_000 });
+
+/** Bounds that follow the memory limit; without one (0) the plain defaults. */
+export function defaultBounds(memoryLimitBytes: Bytes = 0): BoundsConfig {
+  const tasksMax = defaultOf('bounds.tasksMax');
+  const bytesMax = defaultOf('bounds.bytesMax');
+  const limited = memoryLimitBytes > 0;
+  return Object.freeze({
+    tasksMax: limited
+      ? Math.max(
+          1,
+          Math.min(tasksMax, Math.floor((memoryLimitBytes * WAITING_MEMORY_RATIO) / WAITING_TASK_BYTES)),
+        )
+      : tasksMax,
+    bytesMax: limited ? Math.min(bytesMax, Math.floor(memoryLimitBytes * BODY_MEMORY_RATIO)) : bytesMax,
+    workMsMax: defaultOf('bounds.workMsMax'),
+    classShareMax: defaultOf('bounds.classShareMax'),
+    tenantShareMax: defaultOf('bounds.tenantShareMax'),
+  });
+}
+
+export const DEFAULT_ADMISSION: AdmissionConfig = Object.freeze({
+  flowWaitMsMax: defaultOf('admission.flowWaitMsMax'),
+  flowWaitDeadlineShare: defaultOf('admission.flowWaitDeadlineShare'),
+  deadlineMsMin: defaultOf('admission.deadlineMsMin'),
+  deadlineMsMax: defaultOf('admission.deadlineMsMax'),
+  serviceTimesMin: defaultOf('admission.serviceTimesMin'),
+  marginMin: defaultOf('admission.marginMin'),
+  marginMax: defaultOf('admission.marginMax'),
+});
+
+export const DEFAULT_PLACEMENT: PlacementConfig = Object.freeze({
+  heldMax: defaultOf('placement.heldMax'),
+  nearTieRatio: defaultOf('placement.nearTieRatio'),
+  drainMsMax: defaultOf('placement.drainMsMax'),
+  healthMin: defaultOf('placement.healthMin'),
+  prefetchLeadMs: defaultOf('placement.prefetchLeadMs'),
+  exploreEveryMs: defaultOf('placement.exploreEveryMs'),
+  swapMs: defaultOf('placement.swapMs'),
+  cacheUseMax: defaultOf('placement.cacheUseMax'),
+  cacheUseResume: defaultOf('placement.cacheUseResume'),
+  slotsDefault: defaultOf('placement.slotsDefault'),
+  batchSlotsMax: defaultOf('placement.batchSlotsMax'),
+});
+
+export const DEFAULT_HEALTH: HealthConfig = Object.freeze({
+  heartbeatMs: defaultOf('health.heartbeatMs'),
+  suspectAfterMs: defaultOf('health.suspectAfterMs'),
+  reconcileMs: defaultOf('health.reconcileMs'),
+  suspectLeaseMs: defaultOf('health.suspectLeaseMs'),
+  ejectMs: defaultOf('health.ejectMs'),
+  ejectMsMax: defaultOf('health.ejectMsMax'),
+  refusedMs: defaultOf('health.refusedMs'),
+  slowStartTasks: defaultOf('health.slowStartTasks'),
+});
+
+export const DEFAULT_RETRY: RetryConfig = Object.freeze({
+  attemptsMax: defaultOf('retry.attemptsMax'),
+  budgetRatio: defaultOf('retry.budgetRatio'),
+  budgetReserve: defaultOf('retry.budgetReserve'),
+});
+
+export const DEFAULT_SERVER: ServerConfig = Object.freeze({
+  host: '127.0.0.1',
+  port: defaultOf('server.port'),
+  headerBytesMax: defaultOf('server.headerBytesMax'),
+  bodyBytesMax: defaultOf('server.bodyBytesMax'),
+  connectionsMax: defaultOf('server.connectionsMax'),
+  headersMs: defaultOf('server.headersMs'),
+  requestMs: defaultOf('server.requestMs'),
+  earlyCommitMs: defaultOf('server.earlyCommitMs'),
+  keepAliveCommentMs: defaultOf('server.keepAliveCommentMs'),
+  spoolBytesMax: defaultOf('server.spoolBytesMax'),
+  spoolBytesTotalMax: defaultOf('server.spoolBytesTotalMax'),
+  stallMs: defaultOf('server.stallMs'),
+  connectMs: defaultOf('server.connectMs'),
+  nodeIdleMs: defaultOf('server.nodeIdleMs'),
+  drainMs: defaultOf('server.drainMs'),
+  overloadStatus: 429,
+});
+
+export const DEFAULT_SURVIVAL: SurvivalConfig = Object.freeze({
+  loopLagMs: defaultOf('survival.loopLagMs'),
+  heapRatio: defaultOf('survival.heapRatio'),
+  descriptorsRatio: defaultOf('survival.descriptorsRatio'),
+});
+
+/** In memory; the command line passes a folder. */
+export const DEFAULT_STATE: StateConfig = Object.freeze({ folder: '' });
+
+/** Sections may be given in part: the rest is filled with defaults. */
+export interface SchedulerOverrides extends Partial<Omit<SchedulerConfig, SchedulerSection>> {
+  readonly bounds?: Partial<BoundsConfig>;
+  readonly admission?: Partial<AdmissionConfig>;
+  readonly placement?: Partial<PlacementConfig>;
+  readonly health?: Partial<HealthConfig>;
+  readonly retry?: Partial<RetryConfig>;
+}
+
+type SchedulerSection = 'bounds' | 'admission' | 'placement' | 'health' | 'retry';
+
+export interface GatewayOverrides extends Partial<Pick<GatewayConfig, 'tenants' | 'nodes'>> {
+  readonly scheduler?: SchedulerOverrides;
+  readonly server?: Partial<ServerConfig>;
+  readonly survival?: Partial<SurvivalConfig>;
+  readonly state?: Partial<StateConfig>;
+}
+
+/**
+ * A complete scheduler configuration: defaults with `overrides` on top. Nothing is checked here; files and users go
+ * through `resolveConfig`.
+ */
+export function defaultSchedulerConfig(overrides: SchedulerOverrides = {}): SchedulerConfig {
+  return Object.freeze({
+    policy: 'spillway',
+    seed: defaultOf('seed'),
+    classes: DEFAULT_CLASSES,
+    defaultClass: DEFAULT_CLASS,
+    models: [],
+    tenantWeights: [],
+    ...overrides,
+    bounds: Object.freeze({ ...defaultBounds(), ...overrides.bounds }),
+    admission: Object.freeze({ ...DEFAULT_ADMISSION, ...overrides.admission }),
+    placement: Object.freeze({ ...DEFAULT_PLACEMENT, ...overrides.placement }),
+    health: Object.freeze({ ...DEFAULT_HEALTH, ...overrides.health }),
+    retry: Object.freeze({ ...DEFAULT_RETRY, ...overrides.retry }),
+  });
+}
+
+/** A complete gateway configuration: defaults with `overrides` on top, unchecked as above. */
+export function defaultGatewayConfig(overrides: GatewayOverrides = {}): GatewayConfig {
+  return Object.freeze({
+    scheduler: defaultSchedulerConfig(overrides.scheduler),
+    server: Object.freeze({ ...DEFAULT_SERVER, ...overrides.server }),
+    survival: Object.freeze({ ...DEFAULT_SURVIVAL, ...overrides.survival }),
+    state: Object.freeze({ ...DEFAULT_STATE, ...overrides.state }),
+    tenants: overrides.tenants ?? [],
+    nodes: overrides.nodes ?? [],
+  });
+}

@@ -1,0 +1,552 @@
+/**
+ * Every number of the configuration with its default, unit, range (bounds included), reason and source, keyed by its
+ * path in the configuration file. The resolver checks the ranges, the JSON Schema and the reference page print them,
+ * and `defaults.ts` builds the default configuration from the values: one place, no drift.
+ *
+ * Sources: "experiment" are runs of these rules in virtual time over fitted request sizes; RFCs and other systems are
+ * named where a value follows them.
+ */
+export interface Setting {
+  readonly value: number;
+  readonly unit:
+    | 'ms'
+    | 'bytes'
+    | 'ratio'
+    | 'count'
+    | 'tasks'
+    | 'reference ms'
+    | 'multiple'
+    | 'port'
+    | 'status'
+    | 'weight';
+  readonly min: number;
+  readonly max: number;
+  readonly integer: boolean;
+  readonly reason: string;
+  readonly source: string;
+}
+
+const DAY_MS = 86_400_000;
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const GIB = 1024 * MIB;
+
+type Unit = Setting['unit'];
+type Range = readonly [min: number, max: number];
+
+function whole(
+  value: number,
+  unit: Unit,
+  range: Range,
+  why: readonly [reason: string, source: string],
+): Setting {
+  return Object.freeze({
+    value,
+    unit,
+    min: range[0],
+    max: range[1],
+    integer: true,
+    reason: why[0],
+    source: why[1],
+  });
+}
+
+function real(
+  value: number,
+  unit: Unit,
+  range: Range,
+  why: readonly [reason: string, source: string],
+): Setting {
+  return Object.freeze({
+    value,
+    unit,
+    min: range[0],
+    max: range[1],
+    integer: false,
+    reason: why[0],
+    source: why[1],
+  });
+}
+
+const UNIT_SHARE: Range = [0, 1];
+/** A share of a bound: nothing at all would refuse everything for ever. */
+const PART: Range = [0.01, 1];
+
+export type SettingPath =
+  | 'seed'
+  | `bounds.${'tasksMax' | 'bytesMax' | 'workMsMax' | 'classShareMax' | 'tenantShareMax'}`
+  | `admission.${'flowWaitMsMax' | 'flowWaitDeadlineShare' | 'deadlineMsMin' | 'deadlineMsMax' | 'serviceTimesMin' | 'marginMin' | 'marginMax'}`
+  | `placement.${'heldMax' | 'nearTieRatio' | 'drainMsMax' | 'healthMin' | 'prefetchLeadMs' | 'exploreEveryMs' | 'swapMs' | 'cacheUseMax' | 'cacheUseResume' | 'slotsDefault' | 'batchSlotsMax'}`
+  | `health.${'heartbeatMs' | 'suspectAfterMs' | 'reconcileMs' | 'suspectLeaseMs' | 'ejectMs' | 'ejectMsMax' | 'refusedMs' | 'slowStartTasks'}`
+  | `retry.${'attemptsMax' | 'budgetRatio' | 'budgetReserve'}`
+  | `server.${'port' | 'adminPort' | 'headerBytesMax' | 'bodyBytesMax' | 'connectionsMax' | 'headersMs' | 'requestMs' | 'earlyCommitMs' | 'keepAliveCommentMs' | 'spoolBytesMax' | 'spoolBytesTotalMax' | 'stallMs' | 'connectMs' | 'nodeIdleMs' | 'drainMs' | 'overloadStatus'}`
+  | `survival.${'loopLagMs' | 'heapRatio' | 'descriptorsRatio'}`
+  | `classes[].${'weight' | 'shareMin' | 'firstByteMs' | 'completionMs'}`
+  | 'tenants[].weight'
+  | 'nodes[].slots';
+
+const BOUNDS = {
+  'bounds.tasksMax': whole(
+    100_000,
+    'tasks',
+    [1, 10_000_000],
+    [
+      'The scheduler stays under 3 µs a task up to this depth; less where the memory limit allows less (half of it at 24 KiB a waiting task).',
+      'measured: 19 to 26 KB per waiting request of 300 B to 8 KB over node:http',
+    ],
+  ),
+  'bounds.bytesMax': whole(
+    GIB,
+    'bytes',
+    [64 * KIB, 1024 * GIB],
+    [
+      'Bodies wait in memory; the default is the smaller of 1 GiB and a quarter of the memory limit.',
+      'own choice, so that bodies cannot take what connections and answers need',
+    ],
+  ),
+  'bounds.workMsMax': whole(
+    1_000_000_000,
+    'reference ms',
+    [1, 1e15],
+    [
+      'A thousand nodes busy for 1,000 s, beyond the longest default deadline: only wrong estimates or huge fleets meet it.',
+      'own choice: fleet x longest default deadline',
+    ],
+  ),
+  'bounds.classShareMax': real(0.9, 'ratio', PART, [
+    'The last tenth of the queue stays open to other classes when one class floods it.',
+    'own choice; one in, one out covers the rest',
+  ]),
+  'bounds.tenantShareMax': real(0.8, 'ratio', PART, [
+    'One tenant alone may use nearly the whole queue, and never all of it.',
+    'own choice; fairness between tenants comes from ordering and eviction, this bound from prudence',
+  ]),
+} as const;
+
+const ADMISSION = {
+  'admission.flowWaitMsMax': whole(
+    5_000,
+    'ms',
+    [1, DAY_MS],
+    [
+      'A flow whose queue takes longer is refused at once: without the gate a third of the fleet works on what misses.',
+      'experiment: gate of 0.5 and 0.25 of the deadline, sizes estimated with sigma 0.5',
+    ],
+  ),
+  'admission.flowWaitDeadlineShare': real(0.25, 'ratio', PART, [
+    'The lesser of this part of the deadline and flowWaitMsMax opens the gate.',
+    'experiment, as above',
+  ]),
+  'admission.deadlineMsMin': whole(
+    1,
+    'ms',
+    [1, DAY_MS],
+    ['A shorter wish is a bad request, not a gain.', 'clock resolution of the gateway'],
+  ),
+  'admission.deadlineMsMax': whole(
+    DAY_MS,
+    'ms',
+    [1, 30 * DAY_MS],
+    ['Longer work belongs in a job, not in an open connection.', 'own choice: one day'],
+  ),
+  'admission.serviceTimesMin': real(
+    4,
+    'multiple',
+    [1, 100],
+    [
+      'A class default shorter than four service times of the best node leaves no room to wait at all.',
+      'experiment: attained falls steeply below four service times',
+    ],
+  ),
+  'admission.marginMin': real(
+    1.15,
+    'multiple',
+    [1, 10],
+    [
+      'With service noise of sigma 0.2 a smaller margin sends work that misses.',
+      'experiment: margin 1.15 gives goodput 1.000 at sigma 0.1',
+    ],
+  ),
+  'admission.marginMax': real(
+    1.5,
+    'multiple',
+    [1, 10],
+    [
+      'With size errors of sigma 0.5 this margin wins goodput 0.98 instead of 0.93; more only refuses.',
+      'experiment: margin 1.0 against 1.5',
+    ],
+  ),
+} as const;
+
+const PLACEMENT = {
+  'placement.heldMax': whole(
+    16,
+    'tasks',
+    [1, 64],
+    [
+      'Tasks stepped over while they wait for a faster busy node, per dispatch: 4 collapse the tail, more than 16 costs time only.',
+      'experiment: lookahead 1, 4, 16',
+    ],
+  ),
+  'placement.nearTieRatio': real(
+    0.05,
+    'ratio',
+    [0, 0.5],
+    [
+      'Completion times are not known better than this, so affinity may decide.',
+      'experiment: rates settle within 5 % after twenty tasks',
+    ],
+  ),
+  'placement.drainMsMax': whole(
+    30_000,
+    'ms',
+    [1, DAY_MS],
+    [
+      'Work bound to a node that needs longer is better kept in the central queue.',
+      'the default normal deadline on a first byte',
+    ],
+  ),
+  'placement.healthMin': real(0.5, 'ratio', UNIT_SHARE, [
+    'Half of the last tasks failed or took twice their time: others do better.',
+    'outlier ejection practice; health = success rate x latency ratio',
+  ]),
+  'placement.prefetchLeadMs': whole(
+    10,
+    'ms',
+    [0, 60_000],
+    [
+      'Hides one network round trip; more would bind early what should bind late. 0 switches prefetch off.',
+      'ten times the round trip inside a data centre',
+    ],
+  ),
+  'placement.exploreEveryMs': whole(
+    30_000,
+    'ms',
+    [100, DAY_MS],
+    ['An idle slow node gets a task so that its rate stays known.', 'own choice: the heartbeat interval'],
+  ),
+  'placement.swapMs': whole(
+    12_000,
+    'ms',
+    [0, 3_600_000],
+    [
+      'Loading another model; priced above its true time because swaps breed swaps.',
+      'experiment: pricing at 1.5 to 2 times lowers mean and 99th percentile',
+    ],
+  ),
+  'placement.cacheUseMax': real(
+    0.9,
+    'ratio',
+    [0.1, 1],
+    [
+      'A batching engine above this use of its cache starts to preempt sequences.',
+      'vLLM and SGLang documentation on preemption and retraction',
+    ],
+  ),
+  'placement.cacheUseResume': real(
+    0.85,
+    'ratio',
+    [0.05, 1],
+    [
+      'Room comes back below this use; the distance to cacheUseMax stops flapping.',
+      'own choice: hysteresis of 0.05',
+    ],
+  ),
+  'placement.slotsDefault': whole(
+    4,
+    'tasks',
+    [1, 10_000],
+    [
+      'Concurrency of a node that states no slots and gives no readings.',
+      'common default of local engines (parallel 1 to 4)',
+    ],
+  ),
+  'placement.batchSlotsMax': whole(
+    256,
+    'tasks',
+    [1, 100_000],
+    ['Upper limit for engines that batch without stated slots.', 'default of max_num_seqs in vLLM'],
+  ),
+} as const;
+
+const HEALTH = {
+  'health.heartbeatMs': whole(
+    30_000,
+    'ms',
+    [100, 3_600_000],
+    [
+      'Frequent enough to notice a lost volunteer node, rare enough for 10,000 of them.',
+      'measured: 10,000 nodes cost a few per cent of a core at this interval',
+    ],
+  ),
+  'health.suspectAfterMs': whole(
+    60_000,
+    'ms',
+    [200, 7_200_000],
+    ['Two heartbeats missed.', 'twice heartbeatMs'],
+  ),
+  'health.reconcileMs': whole(
+    10_000,
+    'ms',
+    [50, 3_600_000],
+    [
+      'Every node is compared with its probe, so a missed event is repaired within 30 s.',
+      'three tries inside the promised 30 s',
+    ],
+  ),
+  'health.suspectLeaseMs': whole(
+    30_000,
+    'ms',
+    [100, 3_600_000],
+    [
+      'A suspect mark that nobody renews expires: no gate needs completed work to reopen.',
+      'three times reconcileMs',
+    ],
+  ),
+  'health.ejectMs': whole(
+    5_000,
+    'ms',
+    [10, 3_600_000],
+    [
+      'First sleep of an ejected node, then one trial.',
+      'success-rate ejection with doubling sleep, as in common service meshes',
+    ],
+  ),
+  'health.ejectMsMax': whole(
+    60_000,
+    'ms',
+    [10, 86_400_000],
+    [
+      'A repaired node is back within a minute however often it failed.',
+      'own choice: the longest wait an operator accepts after a repair',
+    ],
+  ),
+  'health.refusedMs': whole(
+    1_000,
+    'ms',
+    [10, 600_000],
+    [
+      'A node that says "full" without a time is left alone for a second.',
+      'Retry-After has whole seconds (RFC 9110)',
+    ],
+  ),
+  'health.slowStartTasks': whole(
+    8,
+    'tasks',
+    [0, 1_000],
+    [
+      'A new node proves its rate with some tasks before it gets its full share.',
+      'rate warm-up of 5 completions, and a few more',
+    ],
+  ),
+} as const;
+
+const RETRY = {
+  'retry.attemptsMax': whole(
+    3,
+    'count',
+    [1, 10],
+    ['First try and two more; a body that broke two nodes is not tried on a third.', 'the poison rule'],
+  ),
+  'retry.budgetRatio': real(0.1, 'ratio', UNIT_SHARE, [
+    'Retried work stays below a tenth of completed work, so retries cannot feed an outage.',
+    'retry budgets of 10 to 20 % in published practice',
+  ]),
+  'retry.budgetReserve': whole(
+    10,
+    'count',
+    [0, 100_000],
+    [
+      'Retries that are always allowed per ten seconds, so that a quiet gateway can retry at all.',
+      'retry budgets in published practice keep one a second',
+    ],
+  ),
+} as const;
+
+const SERVER = {
+  'server.port': whole(
+    8480,
+    'port',
+    [0, 65_535],
+    ['Free of well-known services; 0 takes any free port.', 'own choice'],
+  ),
+  'server.adminPort': whole(
+    0,
+    'port',
+    [0, 65_535],
+    ['Absent: the admin plane shares the data port. 0 takes any free port.', 'own choice'],
+  ),
+  'server.headerBytesMax': whole(
+    16 * KIB,
+    'bytes',
+    [KIB, MIB],
+    ['All headers of one request together.', 'default of node:http'],
+  ),
+  'server.bodyBytesMax': whole(
+    32 * MIB,
+    'bytes',
+    [KIB, GIB],
+    ['Room for several images in base64.', 'limits of public vision services: 20 to 32 MB'],
+  ),
+  'server.connectionsMax': whole(
+    65_536,
+    'count',
+    [1, 1_000_000],
+    [
+      'More are closed at once; each costs about 20 KB while it waits.',
+      'own choice; open descriptors are watched as well',
+    ],
+  ),
+  'server.headersMs': whole(
+    10_000,
+    'ms',
+    [100, 600_000],
+    ['A slow header is an attack or a broken client.', 'half of the usual 20 s'],
+  ),
+  'server.requestMs': whole(
+    60_000,
+    'ms',
+    [100, 3_600_000],
+    ['Time for the whole request to arrive.', '32 MiB at 4.5 Mbit/s'],
+  ),
+  'server.earlyCommitMs': whole(
+    10_000,
+    'ms',
+    [10, 600_000],
+    [
+      'A waiting stream commits 200 and sends keep-alives before a proxy gives up on it.',
+      'half of the shortest idle limit found in common proxies',
+    ],
+  ),
+  'server.keepAliveCommentMs': whole(
+    10_000,
+    'ms',
+    [10, 600_000],
+    ['Interval of keep-alives on a waiting stream.', 'as earlyCommitMs'],
+  ),
+  'server.spoolBytesMax': whole(
+    4 * MIB,
+    'bytes',
+    [16 * KIB, GIB],
+    [
+      'A slow reader cannot hold an accelerator: its answer waits here.',
+      'a 100,000-token stream is below 20 MB; most are below 1 MB',
+    ],
+  ),
+  'server.spoolBytesTotalMax': whole(
+    128 * MIB,
+    'bytes',
+    [16 * KIB, 64 * GIB],
+    ['All spools together.', '32 slow readers at their bound'],
+  ),
+  'server.stallMs': whole(
+    30_000,
+    'ms',
+    [100, 3_600_000],
+    ['A reader that takes nothing for so long is cut.', 'own choice'],
+  ),
+  'server.connectMs': whole(
+    2_000,
+    'ms',
+    [10, 60_000],
+    ['Connecting to a node.', 'one lost SYN is repeated after a second'],
+  ),
+  'server.nodeIdleMs': whole(
+    120_000,
+    'ms',
+    [100, 86_400_000],
+    [
+      'Silence of a node between bytes; before the first byte the deadline rules.',
+      'longest prefill of common models',
+    ],
+  ),
+  'server.drainMs': whole(
+    30_000,
+    'ms',
+    [0, 3_600_000],
+    ['Running requests may go on for so long after SIGTERM.', 'termination grace of Kubernetes'],
+  ),
+  'server.overloadStatus': whole(
+    429,
+    'status',
+    [429, 503],
+    ['429 or 503, on the OpenAI and generic wire.', 'SDKs retry both'],
+  ),
+} as const;
+
+const SURVIVAL = {
+  'survival.loopLagMs': whole(
+    200,
+    'ms',
+    [5, 60_000],
+    [
+      'Median of the last second; above it every answer is late by more than a first byte should be.',
+      'own choice: a fiftieth of the critical first-byte bound',
+    ],
+  ),
+  'survival.heapRatio': real(
+    0.85,
+    'ratio',
+    [0.1, 0.99],
+    ['Garbage collection takes over beyond this use of the heap or memory limit.', 'V8 practice'],
+  ),
+  'survival.descriptorsRatio': real(
+    0.9,
+    'ratio',
+    [0.1, 0.99],
+    ['Connections to nodes need descriptors too.', 'own choice'],
+  ),
+} as const;
+
+const LISTS = {
+  seed: whole(
+    1,
+    'count',
+    [0, 4_294_967_295],
+    ['Breaks exact ties; equal seeds replay equally.', 'own choice'],
+  ),
+  'classes[].weight': real(
+    1,
+    'weight',
+    [0.001, 1_000_000],
+    ['Share of served work among backlogged classes.', 'experiment: 8 : 2 : 1'],
+  ),
+  'classes[].shareMin': real(0, 'ratio', UNIT_SHARE, [
+    'Least share of served work while backlogged.',
+    'floor below the share that 8 : 2 : 1 gives',
+  ]),
+  'classes[].firstByteMs': whole(
+    30_000,
+    'ms',
+    [1, 30 * DAY_MS],
+    ['Default bound on the first content byte of a stream.', 'design: 10, 30, 600 s'],
+  ),
+  'classes[].completionMs': whole(
+    120_000,
+    'ms',
+    [1, 30 * DAY_MS],
+    ['Default bound on completion.', 'design: 60, 120, 600 s'],
+  ),
+  'tenants[].weight': real(
+    1,
+    'weight',
+    [0.001, 1_000_000],
+    ['Share of a tenant inside its class.', 'equal shares'],
+  ),
+  'nodes[].slots': whole(1, 'tasks', [1, 100_000], ['Absent: the engine is asked.', 'no default']),
+} as const;
+
+export const SETTINGS: Readonly<Record<SettingPath, Setting>> = Object.freeze({
+  ...BOUNDS,
+  ...ADMISSION,
+  ...PLACEMENT,
+  ...HEALTH,
+  ...RETRY,
+  ...SERVER,
+  ...SURVIVAL,
+  ...LISTS,
+});
+
+export function defaultOf(path: SettingPath): number {
+  return SETTINGS[path].value;
+}
