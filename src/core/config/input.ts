@@ -1,0 +1,114 @@
+/**
+ * Configuration as people give it: any part may be absent. Adapters turn files and command lines into this shape
+ * (secrets already read, paths already absolute); `resolve.ts` fills and checks it.
+ */
+import type { ModelOffer } from '../request/needs.ts';
+import type {
+  AdmissionConfig,
+  BoundsConfig,
+  HealthConfig,
+  KeyConfig,
+  NodeProtocol,
+  NodeTlsConfig,
+  PlacementConfig,
+  RetryConfig,
+  SchedulerConfig,
+  Secret,
+  ServerConfig,
+  SurvivalConfig,
+  WorkProfile,
+} from './types.ts';
+
+/** Every field may be absent or undefined; what parsers give is not exact. */
+export type Partially<T> = { readonly [K in keyof T]?: T[K] | undefined };
+
+export interface ClassInput {
+  readonly name: string;
+  readonly weight?: number | undefined;
+  readonly shareMin?: number | undefined;
+  readonly firstByteMs?: number | undefined;
+  readonly completionMs?: number | undefined;
+}
+
+export interface ModelInput {
+  readonly id: string;
+  readonly aliases?: readonly string[] | undefined;
+  readonly profile?: WorkProfile | undefined;
+}
+
+export interface TenantInput {
+  readonly id: string;
+  readonly weight?: number | undefined;
+  readonly classCeiling?: string | undefined;
+  readonly classDefault?: string | undefined;
+  readonly nodeVisible?: boolean | undefined;
+  readonly keys?: readonly KeyConfig[] | undefined;
+}
+
+export interface NodeInput {
+  readonly id?: string | undefined;
+  readonly url: string;
+  readonly protocol?: NodeProtocol | undefined;
+  readonly models?: readonly ModelOffer[] | undefined;
+  readonly slots?: number | undefined;
+  readonly hardware?: string | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly key?: Secret | undefined;
+  readonly tls?: NodeTlsConfig | undefined;
+}
+
+/** Lists may hold `undefined` where an adapter refused an entry: indexes then still match the file. */
+export interface ConfigInput {
+  readonly policy?: SchedulerConfig['policy'] | undefined;
+  readonly seed?: number | undefined;
+  readonly classes?: readonly (ClassInput | undefined)[] | undefined;
+  readonly defaultClass?: string | undefined;
+  readonly bounds?: Partially<BoundsConfig> | undefined;
+  readonly admission?: Partially<AdmissionConfig> | undefined;
+  readonly placement?: Partially<PlacementConfig> | undefined;
+  readonly health?: Partially<HealthConfig> | undefined;
+  readonly retry?: Partially<RetryConfig> | undefined;
+  readonly models?: readonly (ModelInput | undefined)[] | undefined;
+  readonly tenants?: readonly (TenantInput | undefined)[] | undefined;
+  readonly nodes?: readonly (NodeInput | undefined)[] | undefined;
+  readonly server?: Partially<ServerConfig> | undefined;
+  readonly survival?: Partially<SurvivalConfig> | undefined;
+  readonly state?: { readonly folder?: string | undefined } | undefined;
+}
+
+export interface ConfigIssue {
+  /** Keys and indexes from the top of the configuration; empty for the whole. */
+  readonly path: readonly (string | number)[];
+  /** What is asked, as a sentence without a period. */
+  readonly rule: string;
+  /** The offending value as text, cut short; '' when there is none or it must not be shown. */
+  readonly received: string;
+  /** The section whose entries this one refers to, when the issue is a broken reference. */
+  readonly refersTo?: string;
+}
+
+const RECEIVED_CHARS_MAX = 80;
+
+/** A value for a message: short, on one line. */
+export function receivedText(value: unknown): string {
+  if (value === undefined) return '';
+  const text = typeof value === 'string' ? JSON.stringify(value) : describe(value);
+  return text.length > RECEIVED_CHARS_MAX ? `${text.slice(0, RECEIVED_CHARS_MAX - 1)}…` : text;
+}
+
+function describe(value: unknown): string {
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (value !== null && typeof value === 'object') return `a mapping of ${Object.keys(value).length}`;
+  return String(value);
+}
+
+/** `nodes[2].url`, as people write it. */
+export function pathText(path: readonly (string | number)[]): string {
+  let text = '';
+  for (const part of path) {
+    if (typeof part === 'number') text += `[${part}]`;
+    else text += text === '' ? part : `.${part}`;
+  }
+  return text;
+}

@@ -1,0 +1,169 @@
+/**
+ * Partial configuration in, complete and frozen configuration out, or every issue at once. Pure: files, environment
+ * and the memory limit are read by the caller.
+ */
+import type { Bytes } from '../../base/units.ts';
+import { checkConfig, createIssues } from './check.ts';
+import {
+  DEFAULT_ADMISSION,
+  DEFAULT_CLASS,
+  DEFAULT_CLASSES,
+  DEFAULT_HEALTH,
+  DEFAULT_PLACEMENT,
+  DEFAULT_PROFILE,
+  DEFAULT_RETRY,
+  DEFAULT_SERVER,
+  DEFAULT_STATE,
+  DEFAULT_SURVIVAL,
+  defaultBounds,
+} from './defaults.ts';
+import type {
+  ClassInput,
+  ConfigInput,
+  ConfigIssue,
+  ModelInput,
+  NodeInput,
+  Partially,
+  TenantInput,
+} from './input.ts';
+import { parseNodeUrl } from './node-url.ts';
+import { defaultOf } from './settings.ts';
+import type {
+  ClassConfig,
+  GatewayConfig,
+  ModelConfig,
+  NodeConfig,
+  SchedulerConfig,
+  ServerConfig,
+  TenantConfig,
+} from './types.ts';
+
+export interface ResolveOptions {
+  /** Memory that the process may use; 0 or absent when unlimited. Shrinks the default bounds. */
+  readonly memoryLimitBytes?: Bytes;
+}
+
+export type ResolvedConfig =
+  | { readonly kind: 'config'; readonly config: GatewayConfig }
+  | { readonly kind: 'issues'; readonly issues: readonly ConfigIssue[] };
+
+export function resolveConfig(input: ConfigInput, options: ResolveOptions = {}): ResolvedConfig {
+  const config = build(input, options.memoryLimitBytes ?? 0);
+  const issues = createIssues();
+  checkConfig(input, config, issues);
+  if (issues.list.length > 0) return { kind: 'issues', issues: issues.list };
+  return { kind: 'config', config: freezeDeep(config) };
+}
+
+/** A node as it is written on a command line: an address and nothing else. */
+export function nodeFromUrl(url: string): NodeInput {
+  return { url };
+}
+
+function build(input: ConfigInput, memoryLimitBytes: Bytes): GatewayConfig {
+  const scheduler = buildScheduler(input, memoryLimitBytes);
+  return {
+    scheduler,
+    server: buildServer(input, scheduler.bounds.bytesMax),
+    survival: fill(DEFAULT_SURVIVAL, input.survival),
+    state: fill(DEFAULT_STATE, input.state),
+    tenants: present(input.tenants).map((entry) => buildTenant(entry, scheduler)),
+    nodes: present(input.nodes).map(buildNode),
+  };
+}
+
+function buildScheduler(input: ConfigInput, memoryLimitBytes: Bytes): SchedulerConfig {
+  const classes = input.classes === undefined ? DEFAULT_CLASSES : present(input.classes).map(buildClass);
+  return {
+    policy: input.policy ?? 'spillway',
+    seed: input.seed ?? defaultOf('seed'),
+    classes,
+    defaultClass: input.defaultClass ?? fallbackClass(classes),
+    bounds: fill(defaultBounds(memoryLimitBytes), input.bounds),
+    admission: fill(DEFAULT_ADMISSION, input.admission),
+    placement: fill(DEFAULT_PLACEMENT, input.placement),
+    health: fill(DEFAULT_HEALTH, input.health),
+    retry: fill(DEFAULT_RETRY, input.retry),
+    models: present(input.models).map(buildModel),
+    tenantWeights: present(input.tenants).map((entry) => ({
+      id: entry.id,
+      weight: entry.weight ?? defaultOf('tenants[].weight'),
+    })),
+  };
+}
+
+/** `normal` where it exists; else the only class; else none, and then the file must name one. */
+function fallbackClass(classes: readonly ClassConfig[]): string {
+  if (classes.some((entry) => entry.name === DEFAULT_CLASS)) return DEFAULT_CLASS;
+  return classes.length === 1 ? (classes[0]?.name ?? '') : '';
+}
+
+function buildClass(entry: ClassInput): ClassConfig {
+  const known = DEFAULT_CLASSES.find((candidate) => candidate.name === entry.name);
+  return {
+    name: entry.name,
+    weight: entry.weight ?? known?.weight ?? defaultOf('classes[].weight'),
+    shareMin: entry.shareMin ?? known?.shareMin ?? defaultOf('classes[].shareMin'),
+    firstByteMs: entry.firstByteMs ?? known?.firstByteMs ?? defaultOf('classes[].firstByteMs'),
+    completionMs: entry.completionMs ?? known?.completionMs ?? defaultOf('classes[].completionMs'),
+  };
+}
+
+function buildModel(entry: ModelInput): ModelConfig {
+  return { id: entry.id, aliases: entry.aliases ?? [], profile: entry.profile ?? DEFAULT_PROFILE };
+}
+
+/** The default class of a tenant is the gateway's, lowered to the tenant's ceiling. */
+function buildTenant(entry: TenantInput, scheduler: SchedulerConfig): TenantConfig {
+  const names = scheduler.classes.map((candidate) => candidate.name);
+  const ceiling = entry.classCeiling ?? names[0] ?? '';
+  const classDefault =
+    names.indexOf(scheduler.defaultClass) < names.indexOf(ceiling) ? ceiling : scheduler.defaultClass;
+  return {
+    id: entry.id,
+    weight: entry.weight ?? defaultOf('tenants[].weight'),
+    classCeiling: ceiling,
+    classDefault: entry.classDefault ?? classDefault,
+    nodeVisible: entry.nodeVisible ?? true,
+    keys: entry.keys ?? [],
+  };
+}
+
+function buildNode(entry: NodeInput): NodeConfig {
+  const parsed = parseNodeUrl(entry.url);
+  const address = parsed.kind === 'url' ? parsed : { id: '', url: entry.url };
+  return {
+    id: entry.id ?? address.id,
+    url: address.url,
+    protocol: entry.protocol ?? 'openai',
+    models: entry.models ?? [],
+    hardware: entry.hardware ?? '',
+    labels: entry.labels ?? {},
+    headers: entry.headers ?? {},
+    ...(entry.slots === undefined ? {} : { slots: entry.slots }),
+    ...(entry.key === undefined ? {} : { key: entry.key }),
+    ...(entry.tls === undefined ? {} : { tls: entry.tls }),
+  };
+}
+
+/** The default bound on a body follows the bound on all bodies where memory is small. */
+function buildServer(input: ConfigInput, bytesMax: Bytes): ServerConfig {
+  const server = fill(DEFAULT_SERVER, input.server);
+  if (input.server?.bodyBytesMax !== undefined) return server;
+  return { ...server, bodyBytesMax: Math.min(server.bodyBytesMax, bytesMax) };
+}
+
+function fill<T extends object>(defaults: T, given: Partially<T> | undefined): T {
+  const isGiven = (entry: [string, unknown]): boolean => entry[1] !== undefined;
+  return { ...defaults, ...Object.fromEntries(Object.entries(given ?? {}).filter(isGiven)) };
+}
+
+function present<T>(list: readonly (T | undefined)[] | undefined): T[] {
+  return (list ?? []).filter((entry) => entry !== undefined);
+}
+
+function freezeDeep<T>(value: T): T {
+  if (value === null || typeof value !== 'object' || Object.isFrozen(value)) return value;
+  for (const child of Object.values(value)) freezeDeep(child);
+  return Object.freeze(value);
+}
