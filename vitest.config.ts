@@ -1,5 +1,17 @@
-/** Two projects: unit tests in parallel beside the code, tests over real sockets one file after another. */
+/** Two projects: unit tests in parallel beside the code, then tests over real sockets, one file after another. */
 import { defineConfig } from 'vitest/config';
+
+const UNIT = [
+  'src',
+  'conformance',
+  'scripts',
+  'bench',
+  'engines',
+  'console',
+  'deploy',
+  'test/scenarios',
+  'test/support',
+];
 
 export default defineConfig({
   test: {
@@ -8,27 +20,24 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: [
-            'src/**/*.test.ts',
-            'conformance/**/*.test.ts',
-            'scripts/**/*.test.ts',
-            'bench/**/*.test.ts',
-            'test/scenarios/**/*.test.ts',
-          ],
+          include: UNIT.map((folder) => `${folder}/**/*.test.ts`),
+          exclude: ['**/node_modules/**'],
           setupFiles: ['scripts/test-setup.ts'],
           maxWorkers: 2,
-          testTimeout: 20_000,
+          testTimeout: 30_000,
+          sequence: { groupOrder: 0 },
         },
       },
       {
         test: {
           name: 'integration',
-          include: ['test/integration/**/*.test.ts', 'engines/*/*.test.ts'],
-          exclude: ['**/node_modules/**'],
+          include: ['test/integration/**/*.test.ts', 'test/e2e/**/*.test.ts'],
           setupFiles: ['scripts/test-setup.ts'],
+          // Two cores: sockets, child processes and load of one file must not disturb another's.
           fileParallelism: false,
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -1,0 +1,59 @@
+/**
+ * `npm test`: unit tests, then tests over real sockets. Says what was left out and why, and ends with one line
+ * `N passed, N failed`. Arguments go to the runner: `npm test -- src/core`.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { LLAMA_INSTALL_COMMAND, llamaEngineMissing } from '../engines/llama/installation.ts';
+import { summarize, summaryLine, type TestReport } from './test-summary.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const RUNNER = join(ROOT, 'node_modules/vitest/vitest.mjs');
+/** Fixed, so that a red run is repeated by running it again; `FC_SEED=N npm test` tries others. */
+const PROPERTY_SEED = '20261129';
+const RUN_MS_MAX = 14 * 60_000;
+
+function runTests(reportPath: string): number {
+  const args = [RUNNER, 'run', '--reporter=default', '--reporter=json', `--outputFile.json=${reportPath}`];
+  const run = spawnSync(process.execPath, [...args, ...process.argv.slice(2)], {
+    cwd: ROOT,
+    stdio: 'inherit',
+    timeout: RUN_MS_MAX,
+    env: { ...process.env, FC_SEED: process.env['FC_SEED'] ?? PROPERTY_SEED },
+  });
+  if (run.error !== undefined) process.stderr.write(`The test run did not end: ${run.error.message}\n`);
+  return run.status ?? 1;
+}
+
+function readReport(path: string): TestReport {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as TestReport;
+  } catch {
+    return { testResults: [] };
+  }
+}
+
+function sayLeftOut(leftOut: ReadonlyMap<string, number>): void {
+  const missing = llamaEngineMissing();
+  for (const [path, count] of leftOut) {
+    const file = relative(ROOT, path);
+    const why =
+      missing !== undefined && /llama/.test(file)
+        ? `${missing}; install it with: ${LLAMA_INSTALL_COMMAND}`
+        : 'the tests are marked as skipped in the file';
+    process.stdout.write(`LEFT OUT: ${count} tests of ${file}: ${why}\n`);
+  }
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'spillway-test-'));
+const reportPath = join(folder, 'report.json');
+const exitCode = runTests(reportPath);
+const summary = summarize(readReport(reportPath), exitCode);
+rmSync(folder, { recursive: true });
+sayLeftOut(summary.leftOut);
+for (const file of summary.brokenFiles) process.stdout.write(`BROKEN: ${file}\n`);
+process.stdout.write(`${summaryLine(summary)}\n`);
+process.exitCode = summary.failed > 0 ? 1 : 0;
