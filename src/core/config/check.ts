@@ -327,6 +327,6 @@ function checkExposure(config: GatewayConfig, issues: Issues): void {
   else if (!isLoopbackHost(host) && !config.tenants.some((tenant) => tenant.keys.length > 0)) {
     const rule =
       'Without tenant keys the gateway listens on a loopback address only; create a key or use 127.0.0.1';
-    issues.add(['server', 'host'], rule, host);
+    issues.addReference(['server', 'host'], 'tenants', rule, host);
   }
 }

@@ -1,0 +1,315 @@
+/**
+ * A configuration file in, a resolved configuration out, or every problem with file, line and column. The same road
+ * serves the start, `spillway check` and live reload.
+ */
+import { readFileSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { type Document, LineCounter, parseDocument } from 'yaml';
+import type { z } from 'zod';
+import {
+  type ConfigInput,
+  type ConfigIssue,
+  type GatewayConfig,
+  receivedText,
+  resolveConfig,
+} from '../../core/config/index.ts';
+import type { FileConfig } from './file-types.ts';
+import { mergeKeys, readKeysFile } from './keys-file.ts';
+import { createLocate, type Locate, type LocatedIssue } from './locate.ts';
+import { configSchema, ENTRY_SCHEMAS } from './schema.ts';
+import { createSecretReader, readNode, readTenant, type SecretReader } from './secrets.ts';
+import { knownKeys, suggestKey } from './suggest.ts';
+
+/** 20,000 nodes of a few lines each stay below it. */
+export const CONFIG_BYTES_MAX: number = 8 * 1024 * 1024;
+/** Anchors may be used so often in all; more is an alias bomb. */
+const ALIASES_MAX = 1_000;
+const COMMAND_LINE = 'command line';
+
+export interface ReadConfigOptions {
+  /** Absent: no file, only the overlay. */
+  readonly file?: string;
+  /** What the command line says: wins over the file; nodes are added. */
+  readonly overlay?: ConfigInput;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly memoryLimitBytes?: number;
+}
+
+export type ReadConfig =
+  | {
+      readonly kind: 'config';
+      readonly config: GatewayConfig;
+      /** File of `spillway keys`, or '' when there is no state folder. */
+      readonly keysFile: string;
+      /** Everything that was read, to be watched. */
+      readonly files: readonly string[];
+      /** Where each given setting came from: `file:line` or `command line`, by path such as `bounds.tasksMax`. */
+      readonly origins: Readonly<Record<string, string>>;
+    }
+  | { readonly kind: 'issues'; readonly issues: readonly LocatedIssue[]; readonly files: readonly string[] };
+
+interface Loaded {
+  readonly raw: unknown;
+  readonly locate: Locate;
+  readonly issues: readonly LocatedIssue[];
+}
+
+export function readConfig(options: ReadConfigOptions): ReadConfig {
+  const file = options.file;
+  const loaded = file === undefined ? NOTHING : load(file);
+  if (loaded.issues.length > 0) return { kind: 'issues', issues: loaded.issues, files: present(file) };
+  const parsed = parse(loaded.raw);
+  const issues: (ConfigIssue & { readonly isKey?: boolean })[] = [...parsed.issues];
+  const secrets = createSecretReader({
+    folder: file === undefined ? '.' : dirname(resolve(file)),
+    environment: options.environment,
+    report: (path, rule, received) =>
+      issues.push({ path, rule, received: received === undefined ? '' : receivedText(received) }),
+  });
+  const input = merge(fromFile(parsed.value, secrets), options.overlay ?? {});
+  const keys = withKeys(input, parsed.value, secrets, issues);
+  const resolved = resolveConfig(keys.input, { memoryLimitBytes: options.memoryLimitBytes ?? 0 });
+  const broken = new Set(parsed.issues.map((issue) => issue.path[0]));
+  if (resolved.kind === 'issues') {
+    issues.push(
+      ...resolved.issues.filter((issue) => issue.refersTo === undefined || !broken.has(issue.refersTo)),
+    );
+  }
+  const files = [
+    ...present(file),
+    ...secrets.files,
+    ...present(keys.keysFile === '' ? undefined : keys.keysFile),
+  ];
+  if (issues.length > 0 || resolved.kind === 'issues') {
+    const fileNodes = parsed.value.nodes?.length ?? 0;
+    const place = placeOf(file, loaded.locate, options.overlay ?? {}, fileNodes);
+    return { kind: 'issues', issues: sortByPlace(issues.map(place)), files };
+  }
+  const origins = originsOf(parsed.value, options.overlay ?? {}, file ?? '', loaded.locate);
+  return { kind: 'config', config: resolved.config, keysFile: keys.keysFile, files, origins };
+}
+
+const NOTHING: Loaded = { raw: {}, locate: () => ({ line: 0, column: 0 }), issues: [] };
+
+function present(value: string | undefined): string[] {
+  return value === undefined ? [] : [value];
+}
+
+function load(file: string): Loaded {
+  const refused = (rule: string): Loaded => ({
+    ...NOTHING,
+    issues: [{ path: [], rule, received: '', file, line: 0, column: 0 }],
+  });
+  let text: string;
+  try {
+    if (statSync(file).size > CONFIG_BYTES_MAX) return refused(`Expected at most ${CONFIG_BYTES_MAX} bytes`);
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    return refused(
+      code === 'ENOENT'
+        ? 'Expected a file; there is none of this name'
+        : `Expected a readable file (${code})`,
+    );
+  }
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, merge: true });
+  const problems = [...document.errors, ...document.warnings];
+  const issues = problems.map((problem): LocatedIssue => {
+    const { line, col } = lines.linePos(problem.pos[0]);
+    return {
+      path: [],
+      rule: `Expected YAML: ${problem.message.replaceAll('\n', ' ')}`,
+      received: '',
+      file,
+      line,
+      column: col,
+    };
+  });
+  const locate = createLocate(document, lines);
+  if (issues.length > 0) return { raw: {}, locate, issues };
+  return toPlain(document, locate, refused);
+}
+
+/** Aliases are expanded within a bound: a few lines of YAML must not become gigabytes. */
+function toPlain(document: Document, locate: Locate, refused: (rule: string) => Loaded): Loaded {
+  try {
+    const raw: unknown = document.toJS({ maxAliasCount: ALIASES_MAX });
+    return { raw: raw ?? {}, locate, issues: [] };
+  } catch {
+    return refused(
+      `Expected fewer aliases: at most ${ALIASES_MAX} uses of anchors in all, none of them inside itself`,
+    );
+  }
+}
+
+interface Parsed {
+  readonly value: FileConfig;
+  readonly issues: readonly (ConfigIssue & { readonly isKey?: boolean })[];
+}
+
+function parse(raw: unknown): Parsed {
+  const result = configSchema.safeParse(raw);
+  if (result.success) return { value: result.data as unknown as FileConfig, issues: [] };
+  const issues = result.error.issues.flatMap((issue) => toIssues(issue, raw));
+  return { value: withoutBroken(raw, result.error.issues), issues };
+}
+
+function toIssues(issue: z.core.$ZodIssue, raw: unknown): (ConfigIssue & { readonly isKey?: boolean })[] {
+  const path = issue.path.map((part) => (typeof part === 'number' ? part : String(part)));
+  if (issue.code === 'unrecognized_keys') {
+    const known = knownKeys(configSchema, issue.path);
+    return issue.keys.map((key) => {
+      const near = suggestKey(key, known);
+      const hint = near === undefined ? `known are ${known.join(', ')}` : `did you mean ${near}?`;
+      return { path: [...path, key], rule: `Unknown key; ${hint}`, received: '', isKey: true };
+    });
+  }
+  const value = valueAt(raw, issue.path);
+  const rule = value === undefined ? 'Expected a value here; it is missing' : sentence(issue.message);
+  return [{ path, rule, received: isSecretPath(path) ? '' : receivedText(value) }];
+}
+
+/** What somebody may have typed in place of a reference to a secret must not be repeated. */
+function isSecretPath(path: readonly (string | number)[]): boolean {
+  return path[0] === 'nodes'
+    ? path[2] === 'key' || path[2] === 'headers'
+    : path[0] === 'tenants' && path[2] === 'keys';
+}
+
+function sentence(message: string): string {
+  const text = message
+    .replace(/^Invalid (input|option): /, '')
+    .replace(/, received .*$/, '')
+    .replace(/^expected object$/, 'Expected a mapping of keys')
+    .replace(/^expected (array)$/, 'Expected a list')
+    .replace(/^expected (number|string|boolean)$/, 'Expected a $1');
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
+  let value = raw;
+  for (const part of path) {
+    if (value === null || typeof value !== 'object') return undefined;
+    value = (value as Record<PropertyKey, unknown>)[part];
+  }
+  return value;
+}
+
+/** Drops what did not parse, entry by entry, so that the rest is still checked. */
+function withoutBroken(raw: unknown, issues: readonly z.core.$ZodIssue[]): FileConfig {
+  if (raw === null || typeof raw !== 'object' || Array.isArray(raw)) return {};
+  const broken = new Set(issues.flatMap(brokenPlaces));
+  const kept = Object.entries(raw).map(([name, value]): [string, unknown] => {
+    if (broken.has(name)) return [name, undefined];
+    if (Object.hasOwn(ENTRY_SCHEMAS, name) && Array.isArray(value)) {
+      return [
+        name,
+        value.map((entry: unknown, index) => (broken.has(`${name}.${index}`) ? undefined : entry)),
+      ];
+    }
+    if (value === null || typeof value !== 'object') return [name, value];
+    return [name, Object.fromEntries(Object.entries(value).filter(([key]) => !broken.has(`${name}.${key}`)))];
+  });
+  return Object.fromEntries(kept);
+}
+
+function brokenPlaces(issue: z.core.$ZodIssue): string[] {
+  const place = issue.path.slice(0, 2).map(String);
+  if (issue.code !== 'unrecognized_keys' || place.length === 2) return [place.join('.')];
+  return issue.keys.map((key) => [...place, key].join('.'));
+}
+
+function fromFile(value: FileConfig, secrets: SecretReader): ConfigInput {
+  const { keysFile: _keysFile, tenants, nodes, server, state, ...rest } = value;
+  const tls = server?.tls;
+  return {
+    ...rest,
+    ...(tenants === undefined
+      ? {}
+      : {
+          tenants: tenants.map((entry, i) =>
+            entry === undefined ? undefined : readTenant(entry, i, secrets),
+          ),
+        }),
+    ...(nodes === undefined
+      ? {}
+      : { nodes: nodes.map((entry, i) => (entry === undefined ? undefined : readNode(entry, i, secrets))) }),
+    ...(server === undefined
+      ? {}
+      : { server: { ...server, ...(tls === undefined ? {} : { tls: tlsFiles(tls, secrets) }) } }),
+    ...(state === undefined ? {} : { state }),
+  };
+}
+
+function tlsFiles(tls: { cert: string; key: string }, secrets: SecretReader): { cert: string; key: string } {
+  return {
+    cert: secrets.filePath(tls.cert, ['server', 'tls', 'cert']),
+    key: secrets.filePath(tls.key, ['server', 'tls', 'key']),
+  };
+}
+
+function merge(file: ConfigInput, overlay: ConfigInput): ConfigInput {
+  return {
+    ...file,
+    ...overlay,
+    server: { ...file.server, ...overlay.server },
+    state: { ...file.state, ...overlay.state },
+    nodes: [...(file.nodes ?? []), ...(overlay.nodes ?? [])],
+  };
+}
+
+function withKeys(
+  input: ConfigInput,
+  value: FileConfig,
+  secrets: SecretReader,
+  issues: ConfigIssue[],
+): { readonly input: ConfigInput; readonly keysFile: string } {
+  const folder = input.state?.folder ?? '';
+  const named = value.keysFile === undefined ? undefined : secrets.filePath(value.keysFile, ['keysFile']);
+  const keysFile = named ?? (folder === '' ? '' : join(folder, 'keys.json'));
+  if (keysFile === '') return { input, keysFile };
+  const read = readKeysFile(keysFile);
+  if (read.kind === 'refused') {
+    issues.push({ path: ['keysFile'], rule: read.rule, received: receivedText(keysFile) });
+    return { input, keysFile };
+  }
+  return { input: { ...input, tenants: mergeKeys(input.tenants ?? [], read.keys) }, keysFile };
+}
+
+type Place = (issue: ConfigIssue & { readonly isKey?: boolean }) => LocatedIssue;
+
+function placeOf(file: string | undefined, locate: Locate, overlay: ConfigInput, fileNodes: number): Place {
+  return ({ isKey = false, ...issue }) => {
+    const [head, second] = issue.path;
+    const isNodeAdded = head === 'nodes' && typeof second === 'number' && second >= fileNodes;
+    const isOverlaid = head !== undefined && head !== 'nodes' && valueAt(overlay, issue.path) !== undefined;
+    if (file === undefined || isNodeAdded || isOverlaid)
+      return { ...issue, file: COMMAND_LINE, line: 0, column: 0 };
+    return { ...issue, file, ...locate(issue.path, isKey) };
+  };
+}
+
+function sortByPlace(issues: readonly LocatedIssue[]): readonly LocatedIssue[] {
+  return issues.toSorted((a, b) => a.line - b.line || a.column - b.column);
+}
+
+function originsOf(
+  value: FileConfig,
+  overlay: ConfigInput,
+  file: string,
+  locate: Locate,
+): Record<string, string> {
+  const origins: Record<string, string> = {};
+  const note = (source: object, origin: (path: readonly string[]) => string): void => {
+    for (const [name, part] of Object.entries(source)) {
+      if (part === undefined) continue;
+      const isSection = part !== null && typeof part === 'object' && !Array.isArray(part);
+      const paths = isSection ? Object.keys(part as object).map((key) => [name, key]) : [[name]];
+      for (const path of paths) origins[path.join('.')] = origin(path);
+    }
+  };
+  note(value, (path) => `${file}:${locate(path).line}`);
+  note(overlay, () => COMMAND_LINE);
+  return origins;
+}

@@ -1,0 +1,195 @@
+/**
+ * The shape of a configuration file. Strict: a key that nobody reads is an issue, since a typing error must not turn
+ * into a default. Types only: ranges and references are the resolver's, so that each problem is reported once; the
+ * ranges stand here as annotations, for the JSON Schema that editors read.
+ */
+import { z } from 'zod';
+import { SETTINGS, type SettingPath } from '../../core/config/index.ts';
+
+type Shape = Record<string, z.ZodType>;
+
+function setting(path: SettingPath, hasDefault = true): z.ZodOptional<z.ZodNumber> {
+  const { value, unit, min, max, integer, reason } = SETTINGS[path];
+  const annotation = {
+    type: integer ? 'integer' : 'number',
+    minimum: min,
+    maximum: max,
+    description: `${reason} Unit: ${unit}.`,
+    ...(hasDefault ? { default: value } : {}),
+  };
+  return z.number().meta(annotation).optional();
+}
+
+/** All numbers of one section, from the table of settings. */
+function section(name: string, without: readonly string[] = []): Record<string, z.ZodOptional<z.ZodNumber>> {
+  const prefix = `${name}.`;
+  const keys = (Object.keys(SETTINGS) as SettingPath[]).filter((path) => path.startsWith(prefix));
+  const wanted = keys.filter((path) => !without.includes(path.slice(prefix.length)));
+  return Object.fromEntries(wanted.map((path) => [path.slice(prefix.length), setting(path)]));
+}
+
+function text(description: string): z.ZodString {
+  return z.string().meta({ description });
+}
+
+export const SECRET_RULE = 'Expected {env: NAME} or {file: PATH}, never the secret itself';
+
+const secret: z.ZodObject<Shape> = z
+  .strictObject(
+    {
+      env: text('Name of an environment variable that holds the secret.').optional(),
+      file: text('Path of a file that holds the secret, relative to this file.').optional(),
+    },
+    { error: (issue) => (issue.code === 'unrecognized_keys' ? undefined : SECRET_RULE) },
+  )
+  .meta({
+    minProperties: 1,
+    maxProperties: 1,
+    description: 'Where to read a secret; it never stands in this file.',
+  });
+
+const profile = z
+  .discriminatedUnion('kind', [
+    z.strictObject({
+      kind: z.literal('llm'),
+      fixedMs: z.number().nonnegative(),
+      prefillMsPerToken: z.number().nonnegative(),
+      decodeMsPerToken: z.number().nonnegative(),
+    }),
+    z.strictObject({
+      kind: z.literal('image'),
+      fixedMs: z.number().nonnegative(),
+      msPerMegapixelStep: z.number().nonnegative(),
+      stepsDefault: z.int().positive(),
+      pixelsDefault: z.int().positive(),
+    }),
+    z.strictObject({
+      kind: z.literal('embedding'),
+      fixedMs: z.number().nonnegative(),
+      msPerToken: z.number().nonnegative(),
+    }),
+    z.strictObject({ kind: z.literal('generic'), meanMs: z.number().positive() }),
+  ])
+  .meta({
+    description: 'Cost on the reference accelerator of the model; a prior, corrected by what is measured.',
+  });
+
+const offer: z.ZodObject<Shape> = z.strictObject({
+  model: text('Model id that clients ask for.'),
+  upstreamModel: text('Name by which the node knows the model, when it differs.').optional(),
+  contextTokensMax: z.int().positive().optional(),
+  capabilities: z.array(z.enum(['vision', 'tools', 'json-schema', 'audio'])).optional(),
+  loras: z.array(z.string()).optional(),
+  pixelsMax: z.int().positive().optional(),
+  embeddingSize: z.int().positive().optional(),
+});
+
+const nodeTls: z.ZodObject<Shape> = z.strictObject({
+  ca: text('Path of the certificate authority that signed the certificate of the node.').optional(),
+  cert: text('Path of our certificate, for mutual TLS.').optional(),
+  key: text('Path of the private key of our certificate.').optional(),
+});
+
+export const classSchema: z.ZodObject<Shape> = z.strictObject({
+  name: text('Name of the class; the most important class comes first.'),
+  weight: setting('classes[].weight', false),
+  shareMin: setting('classes[].shareMin', false),
+  firstByteMs: setting('classes[].firstByteMs', false),
+  completionMs: setting('classes[].completionMs', false),
+});
+
+export const modelSchema: z.ZodObject<Shape> = z.strictObject({
+  id: text('Canonical model id.'),
+  aliases: z.array(z.string()).meta({ description: 'Other names that clients use for it.' }).optional(),
+  profile: profile.optional(),
+});
+
+const key: z.ZodObject<Shape> = z
+  .strictObject({
+    id: text('Name of the key, for people and for revoking it.'),
+    sha256: text('SHA-256 of the key, 64 lower-case hexadecimal digits.').optional(),
+    env: text('Or: the environment variable that holds the key.').optional(),
+    file: text('Or: the file that holds the key.').optional(),
+  })
+  .meta({ minProperties: 2, maxProperties: 2 });
+
+export const tenantSchema: z.ZodObject<Shape> = z.strictObject({
+  id: text('Name of the tenant; a label of metrics and a key of fairness.'),
+  weight: setting('tenants[].weight'),
+  classCeiling: text('Most important class this tenant may use; default: the first class.').optional(),
+  classDefault: text('Class of a request without a wish.').optional(),
+  nodeVisible: z.boolean().meta({ description: 'Whether answers name the node.', default: true }).optional(),
+  keys: z.array(key).optional(),
+});
+
+export const nodeSchema: z.ZodObject<Shape> = z.strictObject({
+  id: text('Stable name; default: host and port of the URL.').optional(),
+  url: text('http:// or https://, host, port and base path.'),
+  protocol: z.enum(['openai', 'vllm', 'llama.cpp']).meta({ default: 'openai' }).optional(),
+  models: z
+    .array(z.union([z.string(), offer], { error: 'Expected a model name or a mapping with the key model' }))
+    .meta({ description: 'Absent: the node is asked.' })
+    .optional(),
+  slots: setting('nodes[].slots', false),
+  hardware: text('Hardware class such as T4 or A100: a prior only, rates are measured.').optional(),
+  labels: z.record(z.string(), z.string()).meta({ description: 'Free labels; zone is matched.' }).optional(),
+  headers: z
+    .record(
+      z.string(),
+      z.union([z.string(), secret], { error: 'Expected text, or {env: NAME} or {file: PATH}' }),
+    )
+    .meta({ description: 'Headers added to every request for this node.' })
+    .optional(),
+  key: secret.optional(),
+  tls: nodeTls.optional(),
+});
+
+const server: z.ZodObject<Shape> = z.strictObject({
+  host: text('Address to listen on; beyond loopback only with keys.')
+    .meta({ default: '127.0.0.1' })
+    .optional(),
+  ...section('server', ['adminPort', 'overloadStatus']),
+  adminPort: setting('server.adminPort', false),
+  overloadStatus: z.literal([429, 503]).meta({ default: 429 }).optional(),
+  tls: z
+    .strictObject({ cert: text('Path of the certificate chain.'), key: text('Path of the private key.') })
+    .optional(),
+});
+
+export const configSchema: z.ZodObject<Shape> = z
+  .strictObject({
+    $schema: text('For editors; ignored.').optional(),
+    policy: z.enum(['spillway', 'round-robin']).meta({ default: 'spillway' }).optional(),
+    seed: setting('seed'),
+    classes: z.array(classSchema).optional(),
+    defaultClass: text('Class of requests without a wish; default: normal.').optional(),
+    bounds: z.strictObject(section('bounds')).optional(),
+    admission: z.strictObject(section('admission')).optional(),
+    placement: z.strictObject(section('placement')).optional(),
+    health: z.strictObject(section('health')).optional(),
+    retry: z.strictObject(section('retry')).optional(),
+    models: z.array(modelSchema).optional(),
+    tenants: z.array(tenantSchema).optional(),
+    nodes: z.array(nodeSchema).optional(),
+    server: server.optional(),
+    survival: z.strictObject(section('survival')).optional(),
+    state: z
+      .strictObject({
+        folder: text('Folder of the registry, keys and the admin token; empty: memory only.').optional(),
+      })
+      .optional(),
+    keysFile: text('File written by `spillway keys`; default: keys.json in the state folder.').optional(),
+  })
+  .meta({ title: 'Spillway configuration' });
+
+/** Lists whose entries are parsed one by one, so that a bad entry does not hide problems of the others. */
+export const ENTRY_SCHEMAS: Readonly<Record<string, z.ZodObject<Shape>>> = Object.freeze({
+  classes: classSchema,
+  models: modelSchema,
+  tenants: tenantSchema,
+  nodes: nodeSchema,
+});
+
+export function configJsonSchema(): unknown {
+  return z.toJSONSchema(configSchema, { io: 'input' });
+}
