@@ -10,6 +10,8 @@ import type { NodeEndpoint } from './node-transport.ts';
 export interface EngineProbe {
   /** Whether anything answered, also if the answer was "busy" or "loading". */
   readonly alive: boolean;
+  /** Set when a connection was made and nothing came back in time: hung, or too busy to answer its own probe. */
+  readonly silent?: boolean;
   /** Whether it would take work now; a server that still loads its model is alive and not ready. */
   readonly ready: boolean;
   /** Absent: the engine did not say. */
@@ -26,5 +28,8 @@ export interface EngineDriver {
   readonly batching: boolean;
   /** Whether closing the connection frees the engine's slot. */
   readonly abortFreesSlot: boolean;
+  /** MUST NOT reject. */
   probe(endpoint: NodeEndpoint, timeoutMs: DurationMs): Promise<EngineProbe>;
+  /** Load alone, cheap enough for every second; undefined when the engine did not say. MUST NOT reject. */
+  read?(endpoint: NodeEndpoint, timeoutMs: DurationMs): Promise<EngineReading | undefined>;
 }

@@ -6,6 +6,7 @@
  */
 import type { NodeId, WallMs } from '../base/units.ts';
 import type { NodeConfig } from '../core/config/types.ts';
+import type { ModelOffer } from '../core/request/needs.ts';
 import type { NodeMemory } from '../core/scheduler/events.ts';
 
 /** How a node came to be known. */
@@ -15,6 +16,8 @@ export interface NodeRecord {
   /** Never holds a secret's value: credentials of configured nodes come from the configuration again. */
   readonly config: Omit<NodeConfig, 'key' | 'tls'>;
   readonly source: NodeSource;
+  /** What the engine said of itself where the configuration leaves it open, so that it serves at once after a restart. */
+  readonly discovered?: { readonly models?: readonly ModelOffer[]; readonly slots?: number };
   /** Raised at each registration; a write of an older generation is ignored. */
   readonly generation: number;
   /** SHA-256 of the node's own credential, or '' for nodes that have none. */

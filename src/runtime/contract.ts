@@ -39,7 +39,15 @@ export type SubmitSpec = Omit<TaskSpec, 'id' | 'deadlineAt'> & {
 /** What a client or an operator may know of one request, live or finished (the last ones, bounded). */
 export interface RequestView {
   readonly id: string;
-  readonly state: 'queued' | 'running' | 'served' | 'degraded' | 'rejected' | 'evicted' | 'failed' | 'cancelled';
+  readonly state:
+    | 'queued'
+    | 'running'
+    | 'served'
+    | 'degraded'
+    | 'rejected'
+    | 'evicted'
+    | 'failed'
+    | 'cancelled';
   readonly reason: string;
   readonly className: string;
   readonly tenant: string;
@@ -66,7 +74,7 @@ export interface NodeRow extends NodeView {
 }
 
 export type RegisterResult =
-  | { readonly kind: 'registered'; readonly node: NodeRow; /** Shown once. */ readonly credential: string }
+  | { readonly kind: 'registered'; readonly node: NodeRow /** Shown once. */; readonly credential: string }
   | { readonly kind: 'id-taken' }
   | { readonly kind: 'refused'; readonly rule: string };
 
@@ -81,7 +89,8 @@ export interface Gateway {
   cancel(taskId: TaskId): void;
   attemptSent(taskId: TaskId): void;
   attemptFirstByte(taskId: TaskId): void;
-  attemptEnded(taskId: TaskId, result: AttemptResult): void;
+  /** Exactly once per assignment. With `attempt`, a late call for an earlier attempt is told apart and ignored. */
+  attemptEnded(taskId: TaskId, result: AttemptResult, attempt?: number): void;
   estimate(model: string, shape: RequestShape): WorkEstimate;
   learn(model: string, shape: RequestShape, usage: Usage): void;
   classDeadlineUs(className: string, stream: boolean): DurationUs;

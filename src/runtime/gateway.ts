@@ -1,0 +1,211 @@
+/**
+ * The gateway's composition: one scheduler, one loop, the table of requests, the fleet, and the order in which all
+ * of it starts and stops.
+ *
+ * Start: the registry is read and every known node is told to the scheduler before `createGateway` resolves, so the
+ * first connection finds them. Stop: not ready, queued requests refused, running ones go on until the drain limit,
+ * what is left is cut, transport ended, registry closed last.
+ */
+import { lookup } from 'node:dns/promises';
+import type { MonoUs } from '../base/units.ts';
+import type { GatewayConfig } from '../core/config/types.ts';
+import type { Scheduler } from '../core/scheduler/contract.ts';
+import type { EngineDriver } from '../ports/engine-driver.ts';
+import type { NodeTransport } from '../ports/node-transport.ts';
+import type { RegistryStore } from '../ports/registry-store.ts';
+import { createSystemClock, type RuntimeClock } from './clock.ts';
+import { mergeConfig } from './config-change.ts';
+import type { Gateway } from './contract.ts';
+import { Dispatcher } from './dispatcher.ts';
+import { EventLoop } from './event-loop.ts';
+import { createFleet, type GivenNode } from './fleet/fleet.ts';
+import { createModelNames } from './fleet/model-names.ts';
+import type { NameResolver } from './fleet/node-url.ts';
+import { type RuntimeLog, reasonOf, SILENT_LOG } from './log.ts';
+import { isLive, TaskTable, viewRow } from './task-table.ts';
+
+/** Time for attempts that were cut at the drain limit to report their end. */
+const CUT_GRACE_MS = 1_000;
+
+export interface GatewayOptions {
+  readonly config: GatewayConfig;
+  readonly scheduler: Scheduler;
+  readonly store: RegistryStore;
+  readonly transport: NodeTransport;
+  readonly drivers: readonly EngineDriver[];
+  /** Nodes that are not in the configuration: from the command line, or found on this machine. */
+  readonly givenNodes?: readonly GivenNode[];
+  readonly clock?: RuntimeClock;
+  readonly log?: RuntimeLog;
+  readonly resolveName?: NameResolver;
+}
+
+/** Resolves when every known node has been told to the scheduler; rejects when the registry cannot be read. */
+export async function createGateway(options: GatewayOptions): Promise<Gateway> {
+  const parts = assemble(options);
+  const configured = options.config.nodes.map((node): GivenNode => ({ node, source: 'config' }));
+  await parts.fleet.load([...(options.givenNodes ?? []), ...configured]);
+  parts.state.ready = true;
+  return gatewayOf(options, parts);
+}
+
+interface Parts {
+  readonly clock: RuntimeClock;
+  readonly log: RuntimeLog;
+  readonly loop: EventLoop;
+  readonly table: TaskTable;
+  readonly dispatcher: Dispatcher;
+  readonly fleet: ReturnType<typeof createFleet>;
+  readonly names: ReturnType<typeof createModelNames>;
+  readonly state: GatewayState;
+}
+
+interface GatewayState {
+  config: GatewayConfig;
+  ready: boolean;
+  shedClasses: number;
+  stopping: Promise<void> | undefined;
+  onIdle: () => void;
+}
+
+function assemble(options: GatewayOptions): Parts {
+  const clock = options.clock ?? createSystemClock();
+  const log = options.log ?? SILENT_LOG;
+  const state: GatewayState = {
+    config: options.config,
+    ready: false,
+    shedClasses: 0,
+    stopping: undefined,
+    onIdle: () => {},
+  };
+  const names = createModelNames(options.config.scheduler.models);
+  const table = new TaskTable();
+  const fleet = createFleet({
+    scheduler: options.scheduler,
+    store: options.store,
+    transport: options.transport,
+    drivers: options.drivers,
+    clock,
+    log,
+    names,
+    reconcileMs: () => state.config.scheduler.health.reconcileMs,
+    resolveName: options.resolveName ?? resolveByDns,
+    apply: (event) => loop.applyNow(event),
+  });
+  const dispatcher = new Dispatcher({ table, clock, nodes: fleet, log, onIdle: () => state.onIdle() });
+  const loop = new EventLoop(options.scheduler, clock, {
+    admitted: (taskId) => dispatcher.admitted(taskId),
+    assign: (taskId, nodeId, attempt) => dispatcher.assign(taskId, nodeId, attempt),
+    abort: (taskId) => dispatcher.abort(taskId),
+    outcome: (taskId, outcome) => dispatcher.outcome(taskId, outcome),
+    nodeState: (nodeId, nodeState) => fleet.nodeState(nodeId, nodeState),
+    nodeDrained: (nodeId) => fleet.nodeDrained(nodeId),
+  });
+  dispatcher.tie(loop);
+  return { clock, log, loop, table, dispatcher, fleet, names, state };
+}
+
+async function resolveByDns(host: string): Promise<readonly string[]> {
+  const found = await lookup(host, { all: true });
+  return found.map((entry) => entry.address);
+}
+
+function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
+  const { scheduler } = options;
+  const { clock, loop, table, dispatcher, fleet, names, state } = parts;
+  const now = (): MonoUs => clock.nowUs();
+  return {
+    get config() {
+      return state.config;
+    },
+    get ready() {
+      return state.ready;
+    },
+    now,
+    submit: (spec, listener) => dispatcher.submit(spec, listener),
+    cancel: (taskId) => dispatcher.cancel(taskId),
+    attemptSent: (taskId) => dispatcher.attemptSent(taskId),
+    attemptFirstByte: (taskId) => dispatcher.attemptFirstByte(taskId),
+    attemptEnded: (taskId, result, attempt) => dispatcher.attemptEnded(taskId, result, attempt),
+    estimate: (model, shape) => scheduler.estimate(model, shape),
+    learn: (model, shape, usage) => scheduler.learn(model, shape, usage),
+    classDeadlineUs: (className, stream) => scheduler.classDeadlineUs(className, stream),
+    resolveModel: (name) => names.resolve(name),
+    models: () => names.list(),
+    nodes: () => fleet.rows(),
+    node: (nodeId) => fleet.row(nodeId),
+    register: (node, source, bearer) => fleet.register(node, source, bearer),
+    heartbeat: (nodeId, bearer, change) => fleet.heartbeat(nodeId, bearer, change),
+    setCordoned: (nodeId, cordoned) => fleet.setCordoned(nodeId, cordoned),
+    setDraining: (nodeId, draining) => fleet.setDraining(nodeId, draining),
+    removeNode: (nodeId) => fleet.removeNode(nodeId),
+    queue: () => scheduler.queue(now()),
+    request(publicId) {
+      const row = table.find(publicId);
+      if (row === undefined) return undefined;
+      const live = isLive(row) ? scheduler.explain(row.id, now()) : undefined;
+      return viewRow(row, publicId, { monoUs: now(), wallMs: clock.wallMs() }, live);
+    },
+    dump: () => ({
+      ready: state.ready,
+      scheduler: scheduler.dump(now()),
+      runtime: { liveRequests: table.live, ...dispatcher.counters(), ...fleet.counters() },
+      nodes: fleet.rows(),
+    }),
+    setSurvival(shedClasses) {
+      if (shedClasses === state.shedClasses) return;
+      state.shedClasses = shedClasses;
+      loop.applyNow({ kind: 'survival', shedClasses });
+    },
+    reconfigure(next) {
+      const { config, needsRestart } = mergeConfig(state.config, next);
+      state.config = config;
+      names.configure(config.scheduler.models);
+      loop.applyNow({ kind: 'config', config: config.scheduler });
+      fleet.configure(config.nodes);
+      return { needsRestart };
+    },
+    shutdown() {
+      state.stopping ??= shutdown(options, parts);
+      return state.stopping;
+    },
+  };
+}
+
+async function shutdown(options: GatewayOptions, parts: Parts): Promise<void> {
+  const { clock, log, loop, table, dispatcher, fleet, state } = parts;
+  state.ready = false;
+  loop.applyNow({ kind: 'shutdown' });
+  await idle(parts, state.config.server.drainMs);
+  if (table.live > 0) {
+    const cut = dispatcher.cutRunning();
+    log.warn(
+      { cut, drainMs: state.config.server.drainMs },
+      'The drain limit is over; running requests are cut',
+    );
+    await idle(parts, CUT_GRACE_MS);
+  }
+  fleet.stop();
+  await fleet.flush();
+  loop.stop();
+  try {
+    await options.transport.shutdown();
+  } catch (thrown) {
+    log.error({ reason: reasonOf(thrown) }, 'The transport did not end cleanly');
+  }
+  await options.store.close();
+  log.info({ atUs: clock.nowUs() }, 'The gateway stopped');
+}
+
+/** Resolves when no request is live, or after the limit. */
+function idle(parts: Parts, limitMs: number): Promise<void> {
+  const { clock, table, state } = parts;
+  if (table.live === 0) return Promise.resolve();
+  return new Promise((resolve) => {
+    const cancel = clock.after(limitMs, resolve);
+    state.onIdle = () => {
+      cancel();
+      resolve();
+    };
+  });
+}

@@ -1,0 +1,166 @@
+/**
+ * Every request the gateway knows: live ones, and the last finished ones with their timeline.
+ *
+ * A row is small on purpose: ten thousand waiting requests must fit in memory beside their bodies, so it holds no
+ * copy of the request, and instants are kept as offsets from `receivedAt`. A row is *live* until its outcome is
+ * known and its permit is released; then it moves to the ring of finished ones and lets go of its listener.
+ */
+import { randomBytes } from 'node:crypto';
+import type { ClassName, DurationUs, ModelId, MonoUs, NodeId, TaskId, TenantId } from '../base/units.ts';
+import { US_PER_MS } from '../base/units.ts';
+import type { Outcome } from '../core/request/outcome.ts';
+import type { TaskView } from '../core/scheduler/views.ts';
+import type { RequestView, TaskListener } from './contract.ts';
+
+/** Finished requests that stay explainable. */
+export const FINISHED_MAX = 10_000;
+
+const PREFIX_BYTES = 9;
+const ID_RADIX = 36;
+/** An instant that has not happened. */
+const NEVER = -1;
+
+/** A class, since one is made for every request. */
+export class TaskRow {
+  readonly id: TaskId;
+  readonly className: ClassName;
+  readonly tenant: TenantId;
+  readonly model: ModelId;
+  readonly receivedAt: MonoUs;
+  listener: TaskListener | undefined;
+  outcome: Outcome | undefined = undefined;
+  /** Set when the runtime, not the scheduler, decides what the client is told. */
+  verdict: Outcome | undefined = undefined;
+  /** Node of the current or last attempt. */
+  nodeId: NodeId = '';
+  attempts = 0;
+  /** Whether an attempt holds a node's permit. */
+  permit = false;
+  /** Whether the client's leaving has been told to the scheduler. */
+  cancelled = false;
+  admittedUs: DurationUs = NEVER;
+  decidedUs: DurationUs = NEVER;
+  sentUs: DurationUs = NEVER;
+  firstByteUs: DurationUs = NEVER;
+  doneUs: DurationUs = NEVER;
+
+  constructor(
+    id: TaskId,
+    spec: { className: ClassName; tenant: TenantId; model: ModelId; receivedAt: MonoUs },
+    listener: TaskListener,
+  ) {
+    this.id = id;
+    this.className = spec.className;
+    this.tenant = spec.tenant;
+    this.model = spec.model;
+    this.receivedAt = spec.receivedAt;
+    this.listener = listener;
+  }
+}
+
+/** Converts a monotonic instant into wall time, for people. */
+export interface WallAnchor {
+  readonly monoUs: MonoUs;
+  readonly wallMs: number;
+}
+
+export class TaskTable {
+  readonly #rows = new Map<TaskId, TaskRow>();
+  readonly #finished: TaskId[] = [];
+  readonly #prefix: string;
+  #oldest = 0;
+  #lastId: TaskId = 0;
+  #live = 0;
+
+  constructor() {
+    this.#prefix = `${randomBytes(PREFIX_BYTES).toString('base64url')}.`;
+  }
+
+  /** Requests without an outcome, or whose permit is still out. */
+  get live(): number {
+    return this.#live;
+  }
+
+  nextId(): TaskId {
+    this.#lastId += 1;
+    return this.#lastId;
+  }
+
+  publicId(id: TaskId): string {
+    return this.#prefix + id.toString(ID_RADIX);
+  }
+
+  add(row: TaskRow): void {
+    this.#rows.set(row.id, row);
+    this.#live += 1;
+  }
+
+  /** A live or finished row. */
+  get(id: TaskId): TaskRow | undefined {
+    return this.#rows.get(id);
+  }
+
+  find(publicId: string): TaskRow | undefined {
+    if (!publicId.startsWith(this.#prefix)) return undefined;
+    const id = Number.parseInt(publicId.slice(this.#prefix.length), ID_RADIX);
+    const row = this.#rows.get(id);
+    return row !== undefined && this.publicId(id) === publicId ? row : undefined;
+  }
+
+  *liveRows(): IterableIterator<TaskRow> {
+    for (const row of this.#rows.values()) if (isLive(row)) yield row;
+  }
+
+  /** Moves a row whose end is complete into the ring; the oldest finished row leaves. */
+  retire(row: TaskRow): void {
+    row.listener = undefined;
+    this.#live -= 1;
+    if (this.#finished.length < FINISHED_MAX) {
+      this.#finished.push(row.id);
+      return;
+    }
+    this.#rows.delete(this.#finished[this.#oldest] as TaskId);
+    this.#finished[this.#oldest] = row.id;
+    this.#oldest = (this.#oldest + 1) % FINISHED_MAX;
+  }
+}
+
+export function isLive(row: TaskRow): boolean {
+  return row.outcome === undefined || row.permit;
+}
+
+export function viewRow(
+  row: TaskRow,
+  publicId: string,
+  anchor: WallAnchor,
+  live: TaskView | undefined,
+): RequestView {
+  const view: RequestView = {
+    id: publicId,
+    state: stateOf(row),
+    reason: row.outcome !== undefined && 'reason' in row.outcome ? row.outcome.reason : '',
+    className: row.className,
+    tenant: row.tenant,
+    model: row.model,
+    nodeId: row.nodeId,
+    attempts: row.attempts,
+    timeline: {
+      received: Math.round(anchor.wallMs + (row.receivedAt - anchor.monoUs) / US_PER_MS),
+      admitted: offsetMs(row.admittedUs),
+      decided: offsetMs(row.decidedUs),
+      sent: offsetMs(row.sentUs),
+      firstByte: offsetMs(row.firstByteUs),
+      done: offsetMs(row.doneUs),
+    },
+  };
+  return live === undefined ? view : { ...view, live };
+}
+
+function stateOf(row: TaskRow): RequestView['state'] {
+  if (row.outcome !== undefined) return row.outcome.kind;
+  return row.permit ? 'running' : 'queued';
+}
+
+function offsetMs(us: DurationUs): number {
+  return us === NEVER ? NEVER : us / US_PER_MS;
+}
