@@ -1,0 +1,373 @@
+/**
+ * The data plane: from a request's head to a task.
+ *
+ * Everything that can be refused from the head alone is refused before the body is read, since the road of a refusal
+ * must cost far less than that of a served request, or refusing becomes the outage itself.
+ */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { MonoUs } from '../base/units.ts';
+import type { GatewayConfig } from '../core/config/types.ts';
+import type { MetricsSink } from '../ports/metrics-sink.ts';
+import type { NodeTransport } from '../ports/node-transport.ts';
+import type { Gateway } from '../runtime/contract.ts';
+import { decideClass } from './auth/class-wish.ts';
+import { createIdentity, type Identity, type Tenant } from './auth/keys.ts';
+import { decideDeadline } from './deadline.ts';
+import { wrapResponse } from './exchange/client-response.ts';
+import { Exchange, type ExchangeContext } from './exchange/exchange.ts';
+import { Spool } from './exchange/spool.ts';
+import { type BodyBudget, readBody } from './http/body.ts';
+import { KEYLESS_BIND_HOST, keylessRefusal } from './http/guard.ts';
+import { type RequestHead, scanHead } from './http/head.ts';
+import { sendRefusal, sendText } from './http/reply.ts';
+import { createHttpServer } from './http/server.ts';
+import { quoted, type Refusal, refuse, renderOpenAi } from './outcomes/refusal.ts';
+import type { InferenceRequest } from './protocols/inference-request.ts';
+import { renderModel, renderModels } from './protocols/openai/models.ts';
+import { OPENAI_PATHS, type OpenAiEndpoint, parseOpenAi } from './protocols/openai/parse.ts';
+
+/** Queue positions are computed on demand and cost a look at the fleet: at most this many per second. */
+const POSITIONS_PER_SECOND_MAX = 20;
+
+export interface DataPlaneOptions {
+  readonly gateway: Gateway;
+  readonly transport: NodeTransport;
+  readonly metrics: MetricsSink;
+  /** Takes what is not the data plane's; false when it is nobody's. */
+  readonly fallback?: (req: IncomingMessage, res: ServerResponse) => boolean;
+}
+
+export interface DataPlane {
+  /** For mounting on a server of somebody else; false when the path is not one of the data plane. */
+  handle(req: IncomingMessage, res: ServerResponse): boolean;
+  /** Listens as the configuration says; without keys on loopback whatever it says. */
+  listen(): Promise<AddressInfo>;
+  /** Takes no new connections; resolves when the last one has closed. */
+  close(): Promise<void>;
+  /** Cuts what is still open. */
+  destroy(): void;
+  readonly server: Server;
+}
+
+export function createDataPlane(options: DataPlaneOptions): DataPlane {
+  const plane = new Plane(options);
+  const server = createHttpServer({
+    config: options.gateway.config.server,
+    metrics: options.metrics,
+    listener: (req, res, mayContinue) => {
+      if (plane.take(req, res, mayContinue)) return;
+      if (options.fallback?.(req, res) !== true) plane.refuseUnknown(req, res);
+    },
+  });
+  return {
+    server,
+    handle: (req, res) => plane.take(req, res, false),
+    listen(): Promise<AddressInfo> {
+      const { host, port } = options.gateway.config.server;
+      return new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(port, plane.identity().isKeyless ? KEYLESS_BIND_HOST : host, () => {
+          server.off('error', reject);
+          resolve(server.address() as AddressInfo);
+        });
+      });
+    },
+    close(): Promise<void> {
+      plane.isClosing = true;
+      return new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeIdleConnections();
+      });
+    },
+    destroy(): void {
+      server.closeAllConnections();
+      plane.spool.close();
+    },
+  };
+}
+
+type Route =
+  | { readonly kind: 'inference'; readonly endpoint: OpenAiEndpoint }
+  | { readonly kind: 'models' }
+  | { readonly kind: 'model'; readonly id: string };
+
+const INFERENCE_ROUTES: ReadonlyMap<string, Route> = new Map(
+  Object.entries(OPENAI_PATHS).map(([endpoint, path]): [string, Route] => [
+    path,
+    { kind: 'inference', endpoint: endpoint as OpenAiEndpoint },
+  ]),
+);
+const MODELS_ROUTE: Route = { kind: 'models' };
+const MODEL_PREFIX = '/v1/models/';
+
+/** One request between its head and its task. */
+interface Arrival {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly head: RequestHead;
+  readonly tenant: Tenant;
+  readonly endpoint: OpenAiEndpoint;
+  readonly receivedAt: MonoUs;
+}
+
+class Plane {
+  readonly spool: Spool;
+  isClosing = false;
+  readonly #options: DataPlaneOptions;
+  readonly #context: ExchangeContext;
+  readonly #budget: BodyBudget;
+  #identity: Identity;
+  #identityOf: GatewayConfig;
+  #refusals = 0;
+  #positions = POSITIONS_PER_SECOND_MAX;
+  #positionsAt: MonoUs = 0;
+
+  constructor(options: DataPlaneOptions) {
+    const { gateway, metrics, transport } = options;
+    this.#options = options;
+    this.#identityOf = gateway.config;
+    this.#identity = createIdentity(gateway.config);
+    this.spool = new Spool(
+      () => gateway.config.server,
+      () => gateway.now(),
+      metrics,
+    );
+    this.#budget = { bytes: 0, bytesMax: gateway.config.scheduler.bounds.bytesMax };
+    const waitingNote = (publicId: string): string => this.#waitingNote(publicId);
+    this.#context = { gateway, transport, metrics, spool: this.spool, waitingNote };
+  }
+
+  /** The rules of the configuration in force; a reload replaces the configuration object. */
+  identity(): Identity {
+    const config = this.#options.gateway.config;
+    if (config !== this.#identityOf) {
+      this.#identityOf = config;
+      this.#identity = createIdentity(config);
+    }
+    return this.#identity;
+  }
+
+  take(req: IncomingMessage, res: ServerResponse, mayContinue: boolean): boolean {
+    const receivedAt = this.#options.gateway.now();
+    const route = findRoute(req.url as string);
+    const head = scanHead(req.rawHeaders);
+    const refusal = this.#checkPeer(req, head);
+    if (refusal !== undefined) {
+      this.#refuseUnread(req, res, refusal, receivedAt);
+      return true;
+    }
+    if (route === undefined) return false;
+    const tenant = this.identity().identify(head.authorization, head.apiKey);
+    if (tenant === undefined) {
+      this.#refuseUnread(req, res, refuse('unauthenticated'), receivedAt);
+      return true;
+    }
+    if (route.kind === 'inference') {
+      this.#takeInference({ req, res, head, tenant, endpoint: route.endpoint, receivedAt }, mayContinue);
+    } else this.#takeModels(req, res, route, receivedAt);
+    return true;
+  }
+
+  refuseUnknown(req: IncomingMessage, res: ServerResponse): void {
+    const path = (req.url as string).split('?', 1)[0] as string;
+    this.#refuseUnread(req, res, refuse('unknown-path', quoted(path)), this.#options.gateway.now());
+  }
+
+  #checkPeer(req: IncomingMessage, head: RequestHead): Refusal | undefined {
+    if (head.hostCount > 1 || (head.hostCount === 0 && req.httpVersionMinor > 0)) {
+      return refuse('bad-request', 'exactly one Host header is needed');
+    }
+    if (!this.identity().isKeyless) return undefined;
+    const rule = keylessRefusal({
+      host: head.host,
+      origin: head.origin,
+      remoteAddress: req.socket.remoteAddress,
+    });
+    return rule === '' ? undefined : refuse('forbidden', rule);
+  }
+
+  #takeModels(req: IncomingMessage, res: ServerResponse, route: Route, receivedAt: MonoUs): void {
+    const { gateway } = this.#options;
+    if (req.method !== 'GET' && req.method !== 'HEAD') {
+      this.#refuseUnread(req, res, refuse('method-not-allowed', 'GET is needed'), receivedAt);
+      return;
+    }
+    const headers = ['content-type', 'application/json; charset=utf-8'];
+    if (route.kind !== 'model') {
+      sendText(res, 200, headers, renderModels(gateway.models()));
+      return;
+    }
+    if (gateway.resolveModel(route.id) === undefined) {
+      this.#refuseUnread(req, res, refuse('unknown-model', quoted(route.id), 'model'), receivedAt);
+      return;
+    }
+    sendText(res, 200, headers, renderModel(route.id));
+  }
+
+  #takeInference(arrival: Arrival, mayContinue: boolean): void {
+    const { req, res } = arrival;
+    const { bodyBytesMax } = this.#options.gateway.config.server;
+    const refusal = this.#checkHead(arrival, bodyBytesMax);
+    if (refusal !== undefined) {
+      this.#refuseUnread(req, res, refusal, arrival.receivedAt);
+      return;
+    }
+    if (mayContinue) res.writeContinue();
+    readBody(req, bodyBytesMax, this.#budget, {
+      complete: (body) => this.#takeBody(arrival, body),
+      refused: (reason) => this.#refuseUnread(req, res, refuse(reason), arrival.receivedAt),
+    });
+  }
+
+  /** What the head alone can be refused for. */
+  #checkHead(arrival: Arrival, bodyBytesMax: number): Refusal | undefined {
+    const { req, head } = arrival;
+    if (req.method !== 'POST') return refuse('method-not-allowed', 'POST is needed');
+    if (!this.#options.gateway.ready || this.isClosing) return refuse('shutting-down');
+    const encoding = head.contentEncoding;
+    if (encoding !== '' && encoding.toLowerCase() !== 'identity') {
+      return refuse(
+        'bad-request',
+        `the body must not be compressed, content-encoding was ${quoted(encoding)}`,
+      );
+    }
+    const length = head.contentLength === '' ? 0 : Number(head.contentLength);
+    if (length > bodyBytesMax) return refuse('too-large', `at most ${bodyBytesMax} bytes, not ${length}`);
+    if (this.#budget.bytes + length > this.#budget.bytesMax) return refuse('self-protection');
+    if (head.deadlineMs !== undefined) {
+      const deadline = decideDeadline(head, this.#options.gateway.config.scheduler.admission, 0);
+      if (deadline.kind === 'bad') return refuse('bad-request', deadline.rule);
+    }
+    return undefined;
+  }
+
+  #takeBody(arrival: Arrival, body: Buffer): void {
+    const { gateway } = this.#options;
+    // The client may have left with its last byte; nothing would tell the exchange of it any more.
+    if (arrival.res.destroyed) return;
+    const parsed = parseOpenAi(arrival.endpoint, body);
+    if (parsed.kind === 'bad') {
+      this.#refuse(arrival.res, refuse('bad-request', parsed.detail, parsed.param), arrival.receivedAt);
+      return;
+    }
+    const model = gateway.resolveModel(parsed.request.model);
+    if (model === undefined) {
+      const refusal = refuse('unknown-model', quoted(parsed.request.model), 'model');
+      this.#refuse(arrival.res, refusal, arrival.receivedAt);
+      return;
+    }
+    this.#submit(arrival, parsed.request, model);
+  }
+
+  #submit(arrival: Arrival, request: InferenceRequest, model: string): void {
+    const { gateway, metrics } = this.#options;
+    const { head, tenant } = arrival;
+    const { classNames } = this.identity();
+    const wishes = {
+      header: head.classWish,
+      serviceTier: request.serviceTier,
+      bodyPriority: request.bodyPriority,
+      objective: head.inferenceObjective,
+      priority: head.priority,
+    };
+    const className = classNames[decideClass(wishes, tenant, classNames, metrics.wishIgnored)] as string;
+    const classDeadlineUs = gateway.classDeadlineUs(className, request.stream);
+    const deadline = decideDeadline(head, gateway.config.scheduler.admission, classDeadlineUs);
+    if (deadline.kind === 'bad') {
+      this.#refuse(arrival.res, refuse('bad-request', deadline.rule), arrival.receivedAt);
+      return;
+    }
+    const estimate = gateway.estimate(model, request.shape);
+    const needs = request.usesContext
+      ? { ...request.needs, contextTokens: estimate.contextTokens }
+      : request.needs;
+    const { forwarded } = head;
+    if (head.requestId !== '') forwarded.push('x-request-id', head.requestId);
+    const exchange = new Exchange(
+      this.#context,
+      {
+        request,
+        forwarded,
+        requestId: head.requestId,
+        nodeVisible: tenant.nodeVisible,
+        submit: {
+          className,
+          tenant: tenant.id,
+          model,
+          needs,
+          workUs: estimate.workUs,
+          firstByteWorkUs: request.stream ? estimate.firstByteWorkUs : estimate.workUs,
+          bytes: request.body.length,
+          deadlineUs: deadline.deadlineUs,
+          deadlineWished: deadline.wished,
+          stream: request.stream,
+          // A collision made on purpose then harms its own tenant alone.
+          fingerprint: `${tenant.id}/${request.fingerprint}`,
+          receivedAt: arrival.receivedAt,
+        },
+      },
+      wrapResponse(arrival.res),
+    );
+    exchange.start();
+  }
+
+  #refuse(
+    res: ServerResponse,
+    refusal: Refusal,
+    receivedAt: MonoUs,
+    closes: 'keeps' | 'closes' = 'keeps',
+  ): void {
+    const { gateway, metrics } = this.#options;
+    const { overloadStatus } = gateway.config.server;
+    sendRefusal(res, renderOpenAi(refusal, { overloadStatus, jitterSeed: this.#refusals++ }), closes);
+    metrics.requestEnded('', '', refusal.reason, Math.max(0, gateway.now() - receivedAt) / 1e6);
+  }
+
+  /** A refusal before the body was read: whatever of it still comes is not waited for. */
+  #refuseUnread(req: IncomingMessage, res: ServerResponse, refusal: Refusal, receivedAt: MonoUs): void {
+    const hasBody =
+      req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined;
+    this.#refuse(res, refusal, receivedAt, hasBody && !req.complete ? 'closes' : 'keeps');
+  }
+
+  #waitingNote(publicId: string): string {
+    const { gateway } = this.#options;
+    const now = gateway.now();
+    if (now - this.#positionsAt >= 1_000_000) {
+      this.#positionsAt = now;
+      this.#positions = POSITIONS_PER_SECOND_MAX;
+    }
+    if (this.#positions <= 0) return 'waiting';
+    this.#positions--;
+    const live = gateway.request(publicId)?.live;
+    if (live === undefined || live.state !== 'queued') return 'waiting';
+    return `waiting position=${live.position} eta-ms=${Math.round(live.etaMs)}`;
+  }
+}
+
+/** The data plane's routes; queries are allowed and ignored, since no endpoint here has any. */
+function findRoute(url: string): Route | undefined {
+  const direct = INFERENCE_ROUTES.get(url);
+  if (direct !== undefined) return direct;
+  const path = (url.startsWith('/') ? url : originForm(url)).split('?', 1)[0] as string;
+  if (path === '/v1/models') return MODELS_ROUTE;
+  if (path.startsWith(MODEL_PREFIX) && path.length > MODEL_PREFIX.length) {
+    return { kind: 'model', id: decodeId(path.slice(MODEL_PREFIX.length)) };
+  }
+  return INFERENCE_ROUTES.get(path);
+}
+
+/** The path of a request line in absolute form, which servers must understand (RFC 9112, 3.2.2). */
+function originForm(url: string): string {
+  const match = /^https?:\/\/[^/?#]*(\/.*)$/i.exec(url);
+  return match === null ? url : (match[1] as string);
+}
+
+function decodeId(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,62 @@
+/** The client's side of an exchange: what of node's `ServerResponse` is used, so that tests can stand in for it. */
+import type { ServerResponse } from 'node:http';
+import type { Bytes } from '../../base/units.ts';
+
+export interface ClientResponse {
+  writeHead(status: number, headers: string[]): unknown;
+  write(chunk: Uint8Array | string): boolean;
+  end(chunk?: Uint8Array | string): unknown;
+  destroy(): unknown;
+  /** Bytes that wait for the client, in the response and in its socket. */
+  pendingBytes(): Bytes;
+  /** Once: the connection closed, or the answer was sent whole. */
+  onClose(listener: () => void): void;
+  /** Each time everything that waited has been sent. */
+  onDrain(listener: () => void): void;
+}
+
+export function wrapResponse(res: ServerResponse): ClientResponse {
+  return new NodeClientResponse(res);
+}
+
+class NodeClientResponse implements ClientResponse {
+  readonly #res: ServerResponse;
+
+  constructor(res: ServerResponse) {
+    this.#res = res;
+  }
+
+  writeHead(status: number, headers: string[]): void {
+    this.#res.writeHead(status, headers);
+  }
+
+  write(chunk: Uint8Array | string): boolean {
+    return this.#res.write(chunk);
+  }
+
+  end(chunk?: Uint8Array | string): void {
+    if (chunk === undefined) this.#res.end();
+    else this.#res.end(chunk);
+  }
+
+  destroy(): void {
+    this.#res.destroy();
+  }
+
+  /**
+   * The stream counts a write as pending until the kernel took all of it; the handle's own queue shrinks meanwhile,
+   * which is what tells a slow but steady reader from one that stalls.
+   */
+  pendingBytes(): Bytes {
+    const socket = this.#res.socket as { _handle?: { writeQueueSize?: number } | null } | null;
+    return this.#res.writableLength + (socket?._handle?.writeQueueSize ?? 0);
+  }
+
+  onClose(listener: () => void): void {
+    this.#res.once('close', listener);
+  }
+
+  onDrain(listener: () => void): void {
+    this.#res.on('drain', listener);
+  }
+}

@@ -1,0 +1,367 @@
+/**
+ * One request's road after admission: it listens to the scheduler, runs attempts on nodes, and answers the client.
+ *
+ * Three parties move independently (client, scheduler, node), so the exchange keeps one state for the client's answer
+ * and at most one running attempt, and every entry checks both:
+ *
+ *   answer   none ──waited long──► early ──content──► flowing ──► ended          gone: the client closed before `ended`
+ *              └──content────────────────────────────────┘
+ *
+ * Invariants: `attemptEnded` exactly once per `assigned`; nothing is written after `ended` or `gone`; a retry happens
+ * only while no content byte has reached the client; a client that leaves cancels the task and stops the node in the
+ * same turn.
+ */
+import type { DurationUs, MonoUs, TaskId } from '../../base/units.ts';
+import type { AttemptResult, Outcome, RetryHint } from '../../core/request/outcome.ts';
+import type { NodeTransport } from '../../ports/node-transport.ts';
+import type { MetricsSink } from '../../ports/metrics-sink.ts';
+import type { Assignment, Gateway, SubmitSpec, TaskListener } from '../../runtime/contract.ts';
+import { openAiBody, type Refusal, refuse, renderOpenAi } from '../outcomes/refusal.ts';
+import type { RefusalReason } from '../outcomes/table.ts';
+import type { InferenceRequest } from '../protocols/inference-request.ts';
+import { Attempt, type AttemptOwner } from './attempt.ts';
+import type { ClientResponse } from './client-response.ts';
+import type { NodeHead } from './response-headers.ts';
+import type { SlowReader, Spool } from './spool.ts';
+
+/** What all exchanges of a data plane share. */
+export interface ExchangeContext {
+  readonly gateway: Gateway;
+  readonly transport: NodeTransport;
+  readonly metrics: MetricsSink;
+  readonly spool: Spool;
+  /** Text of a keep-alive comment: where the request stands, if that can be told cheaply. */
+  waitingNote(publicId: string): string;
+}
+
+export interface ExchangeSpec {
+  readonly request: InferenceRequest;
+  readonly submit: SubmitSpec;
+  /** Flat headers that the node may see. */
+  readonly forwarded: string[];
+  /** The client's own id, or ''. */
+  readonly requestId: string;
+  readonly nodeVisible: boolean;
+}
+
+type Answer = 'none' | 'early' | 'flowing' | 'ended' | 'gone';
+
+/** What waits in a connection before its reader counts as slow. */
+const PENDING_BYTES_NORMAL = 65_536;
+
+export class Exchange implements TaskListener, AttemptOwner, SlowReader {
+  readonly #context: ExchangeContext;
+  readonly #spec: ExchangeSpec;
+  readonly #res: ClientResponse;
+  #taskId: TaskId = 0;
+  #publicId = '';
+  #answer: Answer = 'none';
+  #isFinished = false;
+  #attempt: Attempt | undefined;
+  #assignment: Assignment | undefined;
+  #attempts = 0;
+  #hasContent = false;
+  #isSlow = false;
+  #listensToDrain = false;
+  #timer: NodeJS.Timeout | undefined;
+  #submittedAt: MonoUs = 0;
+  #firstAssignedAt: MonoUs = 0;
+  #assignedAt: MonoUs = 0;
+  #overheadUs: DurationUs = 0;
+
+  constructor(context: ExchangeContext, spec: ExchangeSpec, res: ClientResponse) {
+    this.#context = context;
+    this.#spec = spec;
+    this.#res = res;
+  }
+
+  get hasContent(): boolean {
+    return this.#hasContent;
+  }
+
+  start(): void {
+    const { gateway } = this.#context;
+    const { submit, request } = this.#spec;
+    this.#res.onClose(() => this.clientClosed());
+    const ids = gateway.submit(submit, this);
+    this.#taskId = ids.taskId;
+    this.#publicId = ids.publicId;
+    this.#submittedAt = gateway.now();
+    this.#overheadUs = this.#submittedAt - submit.receivedAt;
+    if (request.stream) {
+      const waitMs = gateway.config.server.earlyCommitMs - this.#overheadUs / 1_000;
+      this.#timer = setTimeout(() => this.#keepAlive(), Math.max(1, waitMs));
+    }
+  }
+
+  // The scheduler's side.
+
+  assigned(assignment: Assignment): void {
+    const { gateway, metrics, transport } = this.#context;
+    if (this.#answer === 'gone' || this.#isFinished) {
+      gateway.attemptEnded(this.#taskId, { kind: 'aborted' });
+      return;
+    }
+    this.#assignedAt = gateway.now();
+    this.#assignment = assignment;
+    this.#attempts++;
+    if (this.#attempts === 1) {
+      this.#firstAssignedAt = this.#assignedAt;
+      const waitedS = (this.#assignedAt - this.#submittedAt) / 1e6;
+      metrics.queueWait(this.#spec.submit.className, this.#spec.submit.model, Math.max(0, waitedS));
+    } else metrics.retried();
+    const { request, forwarded, submit } = this.#spec;
+    const attempt = new Attempt(this, {
+      stream: request.stream,
+      hidesUsage: request.hidesUsage,
+      abortFreesSlot: assignment.abortFreesSlot,
+    });
+    this.#attempt = attempt;
+    const { admission } = gateway.config.scheduler;
+    const idleMs = gateway.config.server.nodeIdleMs;
+    const call = transport.send(
+      assignment.nodeId,
+      {
+        method: 'POST',
+        path: request.path,
+        headers: forwarded,
+        body: request.bodyFor(assignment.upstreamModel === '' ? submit.model : assignment.upstreamModel),
+        // A whole answer is silent until it is ready; the scheduler ends it at its deadline.
+        headersMs: request.stream ? idleMs : Math.max(idleMs, admission.deadlineMsMax),
+        idleMs,
+      },
+      attempt,
+    );
+    attempt.attach(call);
+  }
+
+  abort(): void {
+    this.#attempt?.stop();
+  }
+
+  finished(outcome: Outcome): void {
+    if (this.#isFinished) return;
+    this.#isFinished = true;
+    this.#clearTimer();
+    switch (outcome.kind) {
+      case 'served':
+        this.#count('served');
+        break;
+      case 'cancelled':
+        // Nobody is left to tell, unless it was not the client who cancelled.
+        if (this.#answer !== 'gone' && this.#answer !== 'ended') this.#res.destroy();
+        this.#count('cancelled');
+        break;
+      case 'failed':
+        if (outcome.reason === 'declined') this.#count('declined');
+        else this.#conclude(outcome.reason, outcome.hint);
+        break;
+      case 'rejected':
+      case 'evicted':
+        this.#conclude(outcome.reason, outcome.hint);
+        break;
+    }
+  }
+
+  // The attempt's side.
+
+  attemptSent(): void {
+    const now = this.#context.gateway.now();
+    this.#overheadUs += now - this.#assignedAt;
+    this.#context.metrics.dispatched(Math.max(0, now - this.#assignedAt) / 1e6);
+    this.#context.gateway.attemptSent(this.#taskId);
+  }
+
+  attemptFirstByte(): void {
+    const { gateway, metrics } = this.#context;
+    const { submit } = this.#spec;
+    metrics.firstByte(submit.className, submit.model, Math.max(0, gateway.now() - submit.receivedAt) / 1e6);
+    gateway.attemptFirstByte(this.#taskId);
+  }
+
+  answerPart(head: NodeHead, part: Buffer): boolean {
+    if (this.#isSilent()) return true;
+    if (!this.#hasContent) {
+      this.#clearTimer();
+      this.#commit(head, undefined);
+      this.#hasContent = true;
+    }
+    this.#answer = 'flowing';
+    return this.#keepsUp(this.#res.write(part));
+  }
+
+  answerEnd(head: NodeHead, part: Buffer | undefined): void {
+    if (this.#isSilent()) return;
+    if (this.#answer === 'early' && head.status >= 400) {
+      this.#endInBand(declinedInBand(part));
+      return;
+    }
+    if (!this.#hasContent)
+      this.#commit(head, this.#spec.request.stream && head.status < 400 ? undefined : part);
+    this.#hasContent = true;
+    this.#clearTimer();
+    this.#answer = 'ended';
+    this.#res.end(part);
+    if (this.#res.pendingBytes() > PENDING_BYTES_NORMAL || this.#isSlow) this.#keepsUp(false);
+  }
+
+  attemptEnded(attempt: Attempt, result: AttemptResult): void {
+    const { gateway, metrics } = this.#context;
+    const { submit } = this.#spec;
+    if (this.#attempt === attempt) this.#attempt = undefined;
+    if (result.kind === 'ok' && result.usage !== undefined) {
+      const { promptTokens, outputTokens } = result.usage;
+      if (promptTokens !== undefined) metrics.tokens('input', submit.model, promptTokens);
+      if (outputTokens !== undefined) metrics.tokens('output', submit.model, outputTokens);
+      gateway.learn(submit.model, this.#spec.request.shape, result.usage);
+    }
+    gateway.attemptEnded(this.#taskId, result);
+  }
+
+  // The client's side.
+
+  clientClosed(): void {
+    this.#context.spool.forget(this);
+    this.#clearTimer();
+    if (this.#answer === 'ended' || this.#answer === 'gone') return;
+    this.#answer = 'gone';
+    const attempt = this.#attempt;
+    if (!this.#isFinished) this.#context.gateway.cancel(this.#taskId);
+    attempt?.stop();
+  }
+
+  pendingBytes(): number {
+    return this.#res.pendingBytes();
+  }
+
+  room(): void {
+    this.#attempt?.resume();
+  }
+
+  cut(): void {
+    this.#res.destroy();
+    // A close that was not the client's: the answer may have been ended already, and then only the bytes are lost.
+    this.clientClosed();
+  }
+
+  /** Counts a reader that does not keep up; false when the node must pause. */
+  #keepsUp(isWritten: boolean): boolean {
+    if (isWritten && !this.#isSlow) return true;
+    if (!this.#listensToDrain) {
+      this.#listensToDrain = true;
+      this.#res.onDrain(() => {
+        this.#isSlow = false;
+        this.#context.spool.forget(this);
+        this.#attempt?.resume();
+      });
+    }
+    this.#isSlow = true;
+    return this.#context.spool.note(this);
+  }
+
+  #isSilent(): boolean {
+    return this.#answer === 'gone' || this.#answer === 'ended';
+  }
+
+  #commit(head: NodeHead, whole: Buffer | undefined): void {
+    if (this.#answer === 'early') return;
+    const headers = this.#ownHeaders();
+    headers.push(...head.passed);
+    const { nodeVisible } = this.#spec;
+    headers.push('x-spillway-overhead-us', String(Math.max(0, Math.round(this.#overheadUs))));
+    if (nodeVisible && this.#assignment !== undefined)
+      headers.push('x-spillway-node', this.#assignment.nodeId);
+    if (whole !== undefined) headers.push('content-length', String(whole.length));
+    else if (head.contentLength !== undefined && !this.#spec.request.stream) {
+      headers.push('content-length', String(head.contentLength));
+    }
+    this.#res.writeHead(head.status, headers);
+  }
+
+  #ownHeaders(): string[] {
+    const waitedUs = this.#firstAssignedAt > 0 ? this.#firstAssignedAt - this.#submittedAt : 0;
+    return [
+      'x-spillway-id',
+      this.#publicId,
+      'x-request-id',
+      this.#spec.requestId === '' ? this.#publicId : this.#spec.requestId,
+      'x-spillway-class',
+      this.#spec.submit.className,
+      'x-spillway-queue-ms',
+      String(Math.max(0, Math.round(waitedUs / 1_000))),
+      'x-spillway-attempts',
+      String(this.#attempts),
+    ];
+  }
+
+  /** An end that the client must be told of, in the way that is still possible. */
+  #conclude(reason: RefusalReason, hint: RetryHint): void {
+    this.#count(this.#answer === 'gone' ? 'cancelled' : reason);
+    if (this.#isSilent()) return;
+    const refusal: Refusal = { ...refuse(reason), hint };
+    if (this.#answer === 'none') this.#answerRefusal(refusal);
+    else if (this.#spec.request.stream) this.#endInBand(openAiBody(refusal));
+    else {
+      // Half of a JSON document was sent: only a broken connection tells the truth.
+      this.#answer = 'ended';
+      this.#res.destroy();
+    }
+  }
+
+  #answerRefusal(refusal: Refusal): void {
+    const { overloadStatus } = this.#context.gateway.config.server;
+    const rendered = renderOpenAi(refusal, { overloadStatus, jitterSeed: this.#taskId });
+    const headers = this.#ownHeaders();
+    if (this.#firstAssignedAt === 0) {
+      const waitedUs = this.#context.gateway.now() - this.#submittedAt;
+      headers[7] = String(Math.max(0, Math.round(waitedUs / 1_000)));
+    }
+    headers.push(...rendered.headers, 'content-length', String(Buffer.byteLength(rendered.body)));
+    this.#answer = 'ended';
+    this.#res.writeHead(rendered.status, headers);
+    this.#res.end(rendered.body);
+  }
+
+  #endInBand(body: string): void {
+    this.#answer = 'ended';
+    this.#clearTimer();
+    this.#res.end(`data: ${body}\n\n`);
+  }
+
+  /** A stream that has waited long commits its status and shows that it lives, until content flows. */
+  #keepAlive(): void {
+    const { server } = this.#context.gateway.config;
+    if (this.#answer === 'none') {
+      this.#answer = 'early';
+      const headers = this.#ownHeaders();
+      headers.push('content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache');
+      this.#res.writeHead(200, headers);
+    }
+    if (this.#answer !== 'early') return;
+    this.#keepsUp(this.#res.write(`: ${this.#context.waitingNote(this.#publicId)}\n\n`));
+    this.#timer = setTimeout(() => this.#keepAlive(), server.keepAliveCommentMs);
+  }
+
+  #clearTimer(): void {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #count(outcome: string): void {
+    const { gateway, metrics } = this.#context;
+    const { className, model, receivedAt } = this.#spec.submit;
+    metrics.requestEnded(className, model, outcome, Math.max(0, gateway.now() - receivedAt) / 1e6);
+  }
+}
+
+/** A node's 4xx inside a stream whose status was committed before. */
+function declinedInBand(part: Buffer | undefined): string {
+  try {
+    const body: unknown = JSON.parse(part === undefined ? '' : part.toString('utf8'));
+    if (typeof body === 'object' && body !== null && 'error' in body) return JSON.stringify(body);
+  } catch {
+    // Not JSON: the general form below says as much as is known.
+  }
+  return openAiBody(refuse('bad-request', 'the node judged the request wrong'));
+}

@@ -1,0 +1,138 @@
+/**
+ * One pass over a request's raw headers: what the gateway itself needs, and the flat list that a node may see.
+ *
+ * Nodes see an allow-list. Credentials, cookies, hop-by-hop and control headers never reach them. A header that counts
+ * once and is sent twice is joined by a comma, which makes it invalid rather than letting either value win.
+ */
+export interface RequestHead {
+  host: string;
+  hostCount: number;
+  origin: string;
+  authorization: string;
+  apiKey: string;
+  contentLength: string;
+  contentEncoding: string;
+  transferEncoding: string;
+  expect: string;
+  classWish: string;
+  /** Undefined when absent: an empty value is an error. */
+  deadlineMs: string | undefined;
+  prefer: string;
+  /** The lesser of the two timeouts an official client sends, in its own text; '' when absent. */
+  stainlessTimeout: string;
+  stainlessReadTimeout: string;
+  inferenceObjective: string;
+  priority: string;
+  requestId: string;
+  /** Names and values that are passed on to a node. */
+  readonly forwarded: string[];
+}
+
+export function scanHead(rawHeaders: readonly string[]): RequestHead {
+  const head = emptyHead();
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    take(head, (rawHeaders[i] as string).toLowerCase(), rawHeaders[i + 1] as string);
+  }
+  return head;
+}
+
+function emptyHead(): RequestHead {
+  return {
+    host: '',
+    hostCount: 0,
+    origin: '',
+    authorization: '',
+    apiKey: '',
+    contentLength: '',
+    contentEncoding: '',
+    transferEncoding: '',
+    expect: '',
+    classWish: '',
+    deadlineMs: undefined,
+    prefer: '',
+    stainlessTimeout: '',
+    stainlessReadTimeout: '',
+    inferenceObjective: '',
+    priority: '',
+    requestId: '',
+    forwarded: ['content-type', 'application/json'],
+  };
+}
+
+function take(head: RequestHead, name: string, value: string): void {
+  switch (name) {
+    case 'host':
+      head.host = value;
+      head.hostCount++;
+      break;
+    case 'origin':
+      head.origin = joined(head.origin, value);
+      break;
+    case 'authorization':
+      head.authorization = joined(head.authorization, value);
+      break;
+    case 'x-api-key':
+      head.apiKey = joined(head.apiKey, value);
+      break;
+    case 'content-length':
+      head.contentLength = joined(head.contentLength, value);
+      break;
+    case 'content-encoding':
+      head.contentEncoding = joined(head.contentEncoding, value);
+      break;
+    case 'transfer-encoding':
+      head.transferEncoding = joined(head.transferEncoding, value);
+      break;
+    case 'expect':
+      head.expect = value;
+      break;
+    case 'accept':
+    case 'openai-beta':
+    case 'traceparent':
+    case 'tracestate':
+      head.forwarded.push(name, value);
+      break;
+    default:
+      takeControl(head, name, value);
+  }
+}
+
+function takeControl(head: RequestHead, name: string, value: string): void {
+  switch (name) {
+    case 'x-spillway-class':
+      head.classWish = joined(head.classWish, value);
+      break;
+    case 'x-spillway-deadline-ms':
+      head.deadlineMs = head.deadlineMs === undefined ? value : `${head.deadlineMs}, ${value}`;
+      break;
+    case 'prefer':
+      head.prefer = joined(head.prefer, value);
+      break;
+    case 'x-stainless-timeout':
+      head.stainlessTimeout = value;
+      break;
+    case 'x-stainless-read-timeout':
+      head.stainlessReadTimeout = value;
+      break;
+    case 'x-llm-d-inference-objective':
+      head.inferenceObjective = value;
+      break;
+    case 'priority':
+      head.priority = value;
+      break;
+    case 'x-request-id':
+      head.requestId = isPlainId(value) ? value : '';
+      break;
+  }
+}
+
+function joined(before: string, value: string): string {
+  return before === '' ? value : `${before}, ${value}`;
+}
+
+const REQUEST_ID_LENGTH_MAX = 128;
+
+/** Whether a client's id may be echoed and passed on: short, printable, without separators. */
+export function isPlainId(value: string): boolean {
+  return value.length <= REQUEST_ID_LENGTH_MAX && /^[\w.:/+=@-]+$/.test(value);
+}

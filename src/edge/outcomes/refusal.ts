@@ -1,0 +1,107 @@
+/**
+ * From a reason and a hint to the status, headers and body of a refusal.
+ *
+ * Retry-After is whole seconds from 1 to 60, because the official clients ignore larger values and come back after
+ * half a second instead; beyond that, and where a retry cannot help, `x-should-retry: false` is sent and the body
+ * carries the true estimate. The hint is stretched by up to a quarter, by a hash of the seed, so that clients refused
+ * together do not come back together.
+ */
+import type { RetryHint } from '../../core/request/outcome.ts';
+import { NO_RETRY } from '../../core/request/outcome.ts';
+import { OUTCOMES, type RefusalReason } from './table.ts';
+
+/** Beyond this the official clients ignore the header. */
+const RETRY_AFTER_MS_MAX = 60_000;
+/** A retryable refusal without an estimate. */
+const RETRY_AFTER_MS_DEFAULT = 1_000;
+/** Jitter stretches a wait to at most 1.25 of it. */
+const JITTER_STEPS = 256;
+const JITTER_SPAN = 0.25;
+/** No part of a client's own text in a message is longer. */
+const QUOTE_LENGTH_MAX = 100;
+
+export interface Refusal {
+  readonly reason: RefusalReason;
+  readonly hint: RetryHint;
+  /** What exactly was wrong, as a sentence without a full stop; '' when the row says it all. */
+  readonly detail: string;
+  /** The parameter that was wrong, or ''. */
+  readonly param: string;
+}
+
+/** A refusal as bytes to be: the status, flat headers without content-length, and the body. */
+export interface RenderedRefusal {
+  readonly status: number;
+  readonly headers: string[];
+  readonly body: string;
+}
+
+export function refuse(reason: RefusalReason, detail = '', param = ''): Refusal {
+  return { reason, hint: OUTCOMES[reason].canRetry ? RETRY_UNKNOWN : NO_RETRY, detail, param };
+}
+
+const RETRY_UNKNOWN: RetryHint = Object.freeze({ retryable: true, afterUs: 0 });
+
+export interface RenderOptions {
+  readonly overloadStatus: 429 | 503;
+  /** Any number of the request; spreads its retry. */
+  readonly jitterSeed: number;
+}
+
+export function renderOpenAi(refusal: Refusal, options: RenderOptions): RenderedRefusal {
+  const outcome = OUTCOMES[refusal.reason];
+  const headers = ['content-type', 'application/json; charset=utf-8', 'x-spillway-reason', refusal.reason];
+  const retryAfterMs = jitteredRetryMs(refusal, options.jitterSeed);
+  if (retryAfterMs > 0 && retryAfterMs <= RETRY_AFTER_MS_MAX) {
+    headers.push(
+      'retry-after',
+      String(Math.ceil(retryAfterMs / 1_000)),
+      'retry-after-ms',
+      String(retryAfterMs),
+    );
+  } else {
+    headers.push('x-should-retry', 'false');
+  }
+  const status = outcome.openai.status === 'overload' ? options.overloadStatus : outcome.openai.status;
+  return { status, headers, body: openAiBody(refusal) };
+}
+
+/** The body alone, as it is also sent inside a stream that has been committed. */
+export function openAiBody(refusal: Refusal): string {
+  const { openai, message } = OUTCOMES[refusal.reason];
+  const estimateMs = Math.ceil(refusal.hint.afterUs / 1_000);
+  return JSON.stringify({
+    error: {
+      message: refusal.detail === '' ? `${message}.` : `${message}: ${refusal.detail}.`,
+      type: openai.type,
+      param: refusal.param === '' ? null : refusal.param,
+      code: openai.code,
+      reason: refusal.reason,
+      ...(estimateMs > 0 ? { retry_after_ms: estimateMs } : {}),
+    },
+  });
+}
+
+/** 0 when a retry cannot help. Waits up to the limit stay within it after the jitter. */
+function jitteredRetryMs(refusal: Refusal, seed: number): number {
+  if (!OUTCOMES[refusal.reason].canRetry || !refusal.hint.retryable) return 0;
+  const estimateMs =
+    refusal.hint.afterUs > 0 ? Math.ceil(refusal.hint.afterUs / 1_000) : RETRY_AFTER_MS_DEFAULT;
+  if (estimateMs > RETRY_AFTER_MS_MAX) return estimateMs;
+  const stretch = 1 + (JITTER_SPAN * (scramble(seed) % JITTER_STEPS)) / JITTER_STEPS;
+  return Math.min(RETRY_AFTER_MS_MAX, Math.ceil(estimateMs * stretch));
+}
+
+/** An integer hash: neighbouring task numbers get unrelated jitter. */
+function scramble(seed: number): number {
+  let x = seed | 0;
+  x = Math.imul(x ^ (x >>> 16), 0x45d9f3b);
+  x = Math.imul(x ^ (x >>> 16), 0x45d9f3b);
+  return (x ^ (x >>> 16)) >>> 0;
+}
+
+/** A client's own text for a message: short, and without control characters. */
+export function quoted(text: string): string {
+  const clean = text.replace(/[\u0000-\u001f\u007f]/g, '?');
+  return clean.length > QUOTE_LENGTH_MAX ? `'${clean.slice(0, QUOTE_LENGTH_MAX)}…'` : `'${clean}'`;
+}

@@ -1,0 +1,135 @@
+/**
+ * The one table from a reason to what a client is told. Nothing else in the program knows an HTTP status for a
+ * decision. A wire format is a column (`OpenAiColumn` now); a reason is a row; tests go row by row.
+ *
+ * There is no row with status 500: a decision is never an internal error.
+ */
+import type { EvictReason, FailReason, RejectReason } from '../../core/request/outcome.ts';
+
+/** Reasons that arise at the edge, before a task exists. */
+export type EdgeReason =
+  | 'bad-request'
+  | 'header-too-large'
+  | 'too-large'
+  | 'request-timeout'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'unknown-path'
+  | 'method-not-allowed';
+
+/** Every value of `x-spillway-reason`. */
+export type RefusalReason = EdgeReason | RejectReason | EvictReason | Exclude<FailReason, 'declined'>;
+
+/** How a reason looks in the OpenAI and the generic wire. */
+export interface OpenAiColumn {
+  /** `overload` is 429, or what the configuration says instead. */
+  readonly status: number | 'overload';
+  readonly type: string;
+  readonly code: string;
+}
+
+export interface OutcomeRow {
+  readonly openai: OpenAiColumn;
+  /** Whether trying again later can help; then the hint decides how late. */
+  readonly canRetry: boolean;
+  /** One sentence for people; the detail of the case is appended by the caller. */
+  readonly message: string;
+}
+
+function row(
+  status: number | 'overload',
+  type: string,
+  code: string,
+  canRetry: boolean,
+  message: string,
+): OutcomeRow {
+  return Object.freeze({ openai: Object.freeze({ status, type, code }), canRetry, message });
+}
+
+const INVALID = 'invalid_request_error';
+const OVERLOADED = 'overloaded';
+
+export const OUTCOMES: Readonly<Record<RefusalReason, OutcomeRow>> = Object.freeze({
+  'bad-request': row(400, INVALID, 'bad_request', false, 'The request is not valid'),
+  'context-too-long': row(
+    400,
+    INVALID,
+    'context_length_exceeded',
+    false,
+    'The request is longer than any node of this model can take',
+  ),
+  'capability-missing': row(
+    400,
+    INVALID,
+    'capability_missing',
+    false,
+    'No node of this model offers what the request needs',
+  ),
+  'header-too-large': row(
+    431,
+    INVALID,
+    'header_too_large',
+    false,
+    'The request headers are larger than this gateway accepts',
+  ),
+  'too-large': row(
+    413,
+    INVALID,
+    'request_too_large',
+    false,
+    'The request body is larger than this gateway accepts',
+  ),
+  'request-timeout': row(408, INVALID, 'request_timeout', false, 'The request did not arrive in time'),
+  unauthenticated: row(401, INVALID, 'invalid_api_key', false, 'No valid API key was sent'),
+  forbidden: row(403, 'permission_error', 'forbidden', false, 'The request is not allowed'),
+  'unknown-path': row(404, INVALID, 'unknown_url', false, 'Nothing is served at this path'),
+  'method-not-allowed': row(405, INVALID, 'method_not_allowed', false, 'The path does not take this method'),
+  'unknown-model': row(404, INVALID, 'model_not_found', false, 'The model does not exist'),
+  poison: row(
+    422,
+    INVALID,
+    'poison',
+    false,
+    'The request broke every node it was tried on and is not tried again',
+  ),
+  'queue-full': row('overload', OVERLOADED, 'overloaded', true, 'The queue is full'),
+  'deadline-infeasible': row(
+    'overload',
+    OVERLOADED,
+    'overloaded',
+    true,
+    'The request cannot be served by its deadline behind what waits already',
+  ),
+  'wait-expired': row(
+    'overload',
+    OVERLOADED,
+    'overloaded',
+    true,
+    'The request waited until it could no longer be served by its deadline',
+  ),
+  evicted: row(
+    'overload',
+    OVERLOADED,
+    'overloaded',
+    true,
+    'The request left the full queue in favour of a more important one',
+  ),
+  'too-slow': row(
+    429,
+    OVERLOADED,
+    'too_slow',
+    false,
+    'No node can serve the request within its deadline, even when idle',
+  ),
+  'no-node': row(503, 'service_unavailable', 'no_node', true, 'No node can serve this model now'),
+  'shutting-down': row(503, 'service_unavailable', 'shutting_down', true, 'The gateway is shutting down'),
+  'self-protection': row(
+    503,
+    'service_unavailable',
+    'self_protection',
+    true,
+    'The gateway protects itself from overload',
+  ),
+  'node-failed': row(502, 'upstream_error', 'node_failed', true, 'The nodes that were tried failed'),
+  'node-timeout': row(504, 'upstream_error', 'node_timeout', true, 'The node did not answer by the deadline'),
+});

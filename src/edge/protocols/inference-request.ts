@@ -1,0 +1,33 @@
+/**
+ * What a protocol module makes of a request: all that admission needs, and how to write the body for one node. The
+ * bytes are kept as they came; the parsed object is dropped, because it costs several times as much while it waits.
+ */
+import type { Needs } from '../../core/request/needs.ts';
+import type { RequestShape } from '../../core/request/task.ts';
+
+export interface InferenceRequest {
+  /** Path below the node's base path. */
+  readonly path: string;
+  /** As the client wrote it. */
+  readonly model: string;
+  readonly stream: boolean;
+  readonly shape: RequestShape;
+  /** `contextTokens` is 0 here; the estimate of the model fills it in. */
+  readonly needs: Needs;
+  /** Whether the context length of a node matters at all. */
+  readonly usesContext: boolean;
+  /** Class hints in the body, removed from what a node sees; undefined when absent. */
+  readonly serviceTier: unknown;
+  readonly bodyPriority: unknown;
+  /** The usage chunk was asked for by us and is hidden from the client. */
+  readonly hidesUsage: boolean;
+  readonly body: Buffer;
+  /** Of the body's bytes: equal bodies have equal fingerprints, and others hardly ever. */
+  readonly fingerprint: string;
+  /** The body for a node that knows the model by this name. */
+  bodyFor(modelName: string): readonly Uint8Array[];
+}
+
+export type ParseResult =
+  | { readonly kind: 'request'; readonly request: InferenceRequest }
+  | { readonly kind: 'bad'; readonly detail: string; readonly param: string };
