@@ -1,0 +1,139 @@
+/**
+ * Counters and histograms in the Prometheus text format 0.0.4.
+ *
+ * Written here because the common client library blocks the event loop for 0.26 s per 2,000 label sets in a scrape
+ * and takes 60 to 130 ms to load, while a gateway of many models has more sets than that and must listen at once.
+ * A family holds at most `SETS_MAX` label sets; what is beyond counts in a set whose labels are all `other`.
+ */
+
+/** Label sets of one family. With bounded label values it is never reached; it is the last line of defence. */
+export const SETS_MAX = 4_096;
+const SEPARATOR = '\u0000';
+
+export interface Counter {
+  add(labels: readonly string[], amount: number): void;
+  render(): string;
+}
+
+export interface Histogram {
+  observe(labels: readonly string[], value: number): void;
+  render(): string;
+}
+
+export interface FamilyOptions {
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+export function header(name: string, help: string, type: 'counter' | 'gauge' | 'histogram'): string {
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
+}
+
+/** `{a="x",b="y"}`, or nothing. */
+export function labelText(names: readonly string[], values: readonly string[]): string {
+  if (names.length === 0) return '';
+  return `{${names.map((name, i) => `${name}="${escaped(values[i] ?? '')}"`).join(',')}}`;
+}
+
+function escaped(value: string): string {
+  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+}
+
+/** Finds or makes the entry of a label set, within the bound. */
+function createSets<T>(
+  width: number,
+  make: (labels: readonly string[]) => T,
+): { of(labels: readonly string[]): T; all(): Iterable<T> } {
+  const sets = new Map<string, T>();
+  const beyond = Array<string>(width).fill('other');
+  return {
+    of(labels) {
+      const key = labels.join(SEPARATOR);
+      const known = sets.get(key);
+      if (known !== undefined) return known;
+      const isFull = sets.size >= SETS_MAX - 1;
+      const target = isFull ? beyond : labels;
+      const targetKey = isFull ? beyond.join(SEPARATOR) : key;
+      const made = sets.get(targetKey) ?? make(target);
+      sets.set(targetKey, made);
+      return made;
+    },
+    all: () => sets.values(),
+  };
+}
+
+export function createCounter({ name, help, labels }: FamilyOptions): Counter {
+  const sets = createSets(labels.length, (values) => ({ text: name + labelText(labels, values), value: 0 }));
+  if (labels.length === 0) sets.of([]);
+  return {
+    add(values, amount) {
+      sets.of(values).value += amount;
+    },
+    render() {
+      let text = header(name, help, 'counter');
+      for (const set of sets.all()) text += `${set.text} ${set.value}\n`;
+      return text;
+    },
+  };
+}
+
+interface HistogramSet {
+  readonly bucketTexts: readonly string[];
+  readonly labelled: string;
+  readonly counts: Float64Array;
+  sum: number;
+}
+
+/** `bounds` ascend; a value equal to a bound counts below it, as `le` says. */
+export function createHistogram(options: FamilyOptions, bounds: readonly number[]): Histogram {
+  const { name, help, labels } = options;
+  const bucketLabels = [...labels, 'le'];
+  const sets = createSets(
+    labels.length,
+    (values): HistogramSet => ({
+      bucketTexts: [...bounds.map(String), '+Inf'].map(
+        (le) => `${name}_bucket${labelText(bucketLabels, [...values, le])}`,
+      ),
+      labelled: labelText(labels, values),
+      counts: new Float64Array(bounds.length + 1),
+      sum: 0,
+    }),
+  );
+  if (labels.length === 0) sets.of([]);
+  return {
+    observe(values, value) {
+      const set = sets.of(values);
+      let bucket = 0;
+      while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket++;
+      set.counts[bucket] = (set.counts[bucket] ?? 0) + 1;
+      set.sum += value;
+    },
+    render() {
+      let text = header(name, help, 'histogram');
+      for (const set of sets.all()) text += renderSet(name, set);
+      return text;
+    },
+  };
+}
+
+function renderSet(name: string, set: HistogramSet): string {
+  let text = '';
+  let total = 0;
+  for (let i = 0; i < set.counts.length; i++) {
+    total += set.counts[i] ?? 0;
+    text += `${set.bucketTexts[i]} ${total}\n`;
+  }
+  return `${text}${name}_sum${set.labelled} ${set.sum}\n${name}_count${set.labelled} ${total}\n`;
+}
+
+export interface GaugeRow {
+  readonly labels: readonly string[];
+  readonly value: number;
+}
+
+export function renderGauge(options: FamilyOptions, rows: Iterable<GaugeRow>): string {
+  let text = header(options.name, options.help, 'gauge');
+  for (const row of rows) text += `${options.name}${labelText(options.labels, row.labels)} ${row.value}\n`;
+  return text;
+}

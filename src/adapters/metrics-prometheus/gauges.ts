@@ -1,0 +1,164 @@
+/** Gauges, read from the gateway's views when somebody scrapes. */
+import type { NodeView, QueueGroupView, QueueView } from '../../core/scheduler/views.ts';
+import type { BoundedNames } from './bounded-names.ts';
+import { type FamilyOptions, type GaugeRow, renderGauge } from './families.ts';
+
+/** Nodes with rows of their own; a larger fleet is counted by state. */
+export const NODES_MAX = 1_000;
+
+const S_PER_MS = 1 / 1_000;
+
+export interface ProcessGauges {
+  readonly rssBytes: number;
+  readonly heapUsedBytes: number;
+  readonly heapLimitBytes: number;
+  readonly descriptors?: number;
+  readonly descriptorsMax?: number;
+  readonly cpuSeconds: number;
+  readonly loopLagMs: number;
+  readonly loopLagMsMax: number;
+  /** How many of the lowest classes the gateway refuses to protect itself. */
+  readonly shedClasses: number;
+}
+
+export interface GaugeNames {
+  readonly classes: BoundedNames;
+  readonly models: BoundedNames;
+  readonly tenants: BoundedNames;
+}
+
+/** Adds up rows that share a label after unknown names became `other`. */
+function grouped(
+  groups: Readonly<Record<string, QueueGroupView>>,
+  names: BoundedNames,
+  pick: (group: QueueGroupView) => number,
+): GaugeRow[] {
+  const sums = new Map<string, number>();
+  for (const [name, group] of Object.entries(groups)) {
+    const label = names.label(name);
+    sums.set(label, (sums.get(label) ?? 0) + pick(group));
+  }
+  return Array.from(sums, ([label, value]) => ({ labels: [label], value }));
+}
+
+export function renderQueue(queue: QueueView, names: GaugeNames): string {
+  const depth = (group: QueueGroupView): number => group.depth;
+  const family = (name: string, help: string, labels: readonly string[]): FamilyOptions => ({
+    name,
+    help,
+    labels,
+  });
+  return [
+    renderGauge(
+      family('spillway_queue_depth', 'Tasks waiting, by class and model.', ['class', 'model']),
+      depthRows(queue, names),
+    ),
+    renderGauge(
+      family('spillway_queue_work_seconds', 'Work waiting, in seconds of the reference accelerator.', [
+        'class',
+      ]),
+      grouped(queue.byClass, names.classes, (group) => group.workMs * S_PER_MS),
+    ),
+    renderGauge(
+      family('spillway_oldest_wait_seconds', 'Age of the task that waits longest.', ['class']),
+      grouped(queue.byClass, names.classes, (group) => group.oldestWaitMs * S_PER_MS),
+    ),
+    renderGauge(
+      family('spillway_tenant_queue_depth', 'Tasks waiting, by configured tenant.', ['tenant']),
+      grouped(queue.byTenant, names.tenants, depth),
+    ),
+    renderGauge(family('spillway_queue_bytes', 'Bytes of bodies that wait.', []), [
+      { labels: [], value: queue.bytes },
+    ]),
+    renderGauge(family('spillway_running', 'Tasks on nodes.', []), [{ labels: [], value: queue.running }]),
+  ].join('');
+}
+
+/** A view that knows the depth per class and model. */
+interface CrossQueueView extends QueueView {
+  readonly byClassAndModel?: Readonly<Record<string, Readonly<Record<string, QueueGroupView>>>>;
+}
+
+/** Where the view does not cross the two, each is told with the other one open: `""`. */
+function depthRows(queue: CrossQueueView, names: GaugeNames): GaugeRow[] {
+  if (queue.byClassAndModel !== undefined) {
+    return Object.entries(queue.byClassAndModel).flatMap(([className, byModel]) =>
+      grouped(byModel, names.models, (group) => group.depth).map(({ labels, value }) => ({
+        labels: [names.classes.label(className), ...labels],
+        value,
+      })),
+    );
+  }
+  const depth = (group: QueueGroupView): number => group.depth;
+  return grouped(queue.byClass, names.classes, depth).map(({ labels, value }) => ({
+    labels: [...labels, ''],
+    value,
+  }));
+}
+
+export function renderNodes(nodes: readonly NodeView[]): string {
+  const rows = nodes.slice(0, NODES_MAX);
+  const gauge = (name: string, help: string, pick: (node: NodeView) => number): string =>
+    renderGauge(
+      { name: `spillway_node_${name}`, help, labels: ['node'] },
+      rows.map((node) => ({ labels: [node.id], value: pick(node) })),
+    );
+  const byState = Map.groupBy(nodes, (node) => node.state);
+  return [
+    gauge('inflight', 'Tasks on the node.', (node) => node.inflight),
+    gauge('slots', 'Tasks that the node takes at once; 0 when unknown.', (node) => node.slots),
+    gauge(
+      'drain_seconds',
+      'Time until the work bound to the node is done.',
+      (node) => node.drainMs * S_PER_MS,
+    ),
+    gauge('health', 'Health from 0 to 1.', (node) => node.health),
+    gauge('rate_ratio', 'Learned rate as a multiple of the reference accelerator.', bestKnownRate),
+    renderGauge(
+      {
+        name: 'spillway_node_state',
+        help: '1 for the state that the node is in.',
+        labels: ['node', 'state'],
+      },
+      rows.map((node) => ({ labels: [node.id, node.state], value: 1 })),
+    ),
+    renderGauge(
+      { name: 'spillway_nodes', help: 'Nodes by state.', labels: ['state'] },
+      Array.from(byState, ([state, group]) => ({ labels: [state], value: group.length })),
+    ),
+  ].join('');
+}
+
+function bestKnownRate(node: NodeView): number {
+  let best: NodeView['rates'][number] | undefined;
+  for (const entry of node.rates)
+    if (best === undefined || entry.observations > best.observations) best = entry;
+  return best?.rate ?? Number.NaN;
+}
+
+export function renderProcess(reading: ProcessGauges): string {
+  const one = (name: string, help: string, value: number | undefined): string =>
+    value === undefined ? '' : renderGauge({ name, help, labels: [] }, [{ labels: [], value }]);
+  return [
+    one(
+      'spillway_event_loop_lag_seconds',
+      'Median lag of the event loop over the last second.',
+      reading.loopLagMs * S_PER_MS,
+    ),
+    one(
+      'spillway_event_loop_lag_max_seconds',
+      'Worst lag of the last second.',
+      reading.loopLagMsMax * S_PER_MS,
+    ),
+    one(
+      'spillway_survival_shed_classes',
+      'Lowest classes refused to protect the gateway itself.',
+      reading.shedClasses,
+    ),
+    one('process_resident_memory_bytes', 'Resident memory.', reading.rssBytes),
+    one('spillway_heap_used_bytes', 'Heap in use.', reading.heapUsedBytes),
+    one('spillway_heap_limit_bytes', 'Limit of the heap.', reading.heapLimitBytes),
+    one('process_open_fds', 'Open file descriptors.', reading.descriptors),
+    one('process_max_fds', 'Most file descriptors.', reading.descriptorsMax),
+  ].join('');
+}
