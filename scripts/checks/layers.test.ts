@@ -76,6 +76,13 @@ describe('checkLayers', () => {
     ).toEqual([`src/adapters/x/a.ts:1 ${rule}`, `src/adapters/x/a.test.ts:1 ${rule}`]);
   });
 
+  test('lets tests of the runtime stand on an adapter, tests of core not', () => {
+    const text = "import '../adapters/registry-memory/index.ts';";
+    expect(check({ 'src/runtime/a.test.ts': text, 'src/core/a.test.ts': text })).toEqual([
+      'src/core/a.test.ts:1 core must not import adapters',
+    ]);
+  });
+
   test('refuses packages and the platform in core, but not in its tests', () => {
     expect(
       check({
