@@ -1,0 +1,182 @@
+/**
+ * `npm run demo`: the outage, twice over the same sockets. First the old design (round robin, an unbounded queue per
+ * node), then Spillway, against one emulated fleet and the same users. See `docs/guides/demo.md`.
+ *
+ * Processes: this one (view and report), the emulated fleet, two real embedding nodes, the gateway (a new one per
+ * policy, on the same port), the load clients. Exit code 0 only if Spillway's side meets its bounds.
+ */
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { DemoPolicy } from './gateway-config.ts';
+import { createPlan } from './plan.ts';
+import { createProcesses, type Processes, readyLine } from './processes.ts';
+import { boundsOf, type DemoDocument, type PolicyReport } from './report.ts';
+import { type PolicyRun, runPolicy, type Stage } from './run-policy.ts';
+import { comparison, learnedLine, moral, type Outcome, verdict } from './table.ts';
+import { createView, type Screen, type View } from './view.ts';
+
+export interface DemoOptions {
+  /** One JSON document on standard output and nothing else there. */
+  readonly json?: boolean;
+  /** A few seconds and a few nodes: shows that everything is connected; no verdict on overload. */
+  readonly quick?: boolean;
+  /** In order; both by default. */
+  readonly policies?: readonly DemoPolicy[];
+  readonly seed?: number;
+  readonly write?: (text: string) => void;
+}
+
+const POLICIES: readonly DemoPolicy[] = ['round-robin', 'spillway'];
+const SEED = 20_240_607;
+const EMBEDDING_NODES = 2;
+const EMBEDDING_START_MS = 60_000;
+const EMULATOR_START_MS = 20_000;
+const EMBEDDING_SCRIPT = fileURLToPath(new URL('../../../engines/embedding/server.ts', import.meta.url));
+
+export async function runDemo(options: DemoOptions = {}): Promise<number> {
+  const json = options.json === true;
+  const write = options.write ?? ((text: string) => void process.stdout.write(text));
+  const view = createView(screenFor(json, write));
+  const processes = createProcesses();
+  const folder = mkdtempSync(join(tmpdir(), 'spillway-demo-'));
+  const interrupt = onInterrupt(processes);
+  try {
+    const stage = await setStage({ options, processes, folder, view });
+    const outcomes: Outcome[] = [];
+    let learned: PolicyRun['learned'] | undefined;
+    for (const policy of options.policies ?? POLICIES) {
+      const run = await runPolicy(stage, policy);
+      outcomes.push({ name: policy, report: run.report, hasRecovered: run.hasRecovered });
+      if (policy === 'spillway') learned = run.learned;
+    }
+    if (json) write(`${JSON.stringify(documentOf(stage.plan.speedup, outcomes))}\n`);
+    else tell(view, { stage, outcomes, learned });
+    return exitCode(outcomes);
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    return 1;
+  } finally {
+    interrupt.remove();
+    await processes.closeAll();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function screenFor(json: boolean, write: (text: string) => void): Screen {
+  if (json) return { isTerminal: false, columns: 80, write: () => undefined };
+  return { isTerminal: process.stdout.isTTY === true, columns: process.stdout.columns ?? 100, write };
+}
+
+/** Ctrl-C must not leave a fleet behind. */
+function onInterrupt(processes: Processes): { remove(): void } {
+  const stop = (): void => void processes.closeAll().then(() => process.exit(1));
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+  return {
+    remove: () => {
+      process.removeListener('SIGINT', stop);
+      process.removeListener('SIGTERM', stop);
+    },
+  };
+}
+
+interface Setting {
+  readonly options: DemoOptions;
+  readonly processes: Processes;
+  readonly folder: string;
+  readonly view: View;
+}
+
+interface EmulatorReady {
+  readonly controlUrl: string;
+  readonly nodes: readonly { readonly id: string; readonly url: string; readonly statedHardware: string }[];
+}
+
+async function setStage(setting: Setting): Promise<Stage> {
+  const { options, processes, folder, view } = setting;
+  const plan = createPlan({ quick: options.quick === true, seed: options.seed ?? SEED });
+  view.say(
+    `Starting ${plan.nodes.length} EMULATED accelerators (sped up ${plan.speedup}x), real embedding nodes, and a real gateway.`,
+  );
+  const specFile = join(folder, 'fleet.json');
+  writeFileSync(specFile, JSON.stringify({ speedup: plan.speedup, seed: plan.seed, nodes: plan.nodes }));
+  const emulator = processes.start('apps/emulator/main', ['--spec', specFile]);
+  const [fleet, embeddingUrls, port] = await Promise.all([
+    readyLine<EmulatorReady>(emulator, 'the emulated fleet', EMULATOR_START_MS),
+    startEmbeddings(processes),
+    freePort(),
+  ]);
+  mkdirSync(join(folder, 'state'), { recursive: true });
+  return {
+    plan,
+    processes,
+    view,
+    folder,
+    port,
+    controlUrl: fleet.controlUrl,
+    imageNodes: fleet.nodes.map((node) => ({ id: node.id, url: node.url, hardware: node.statedHardware })),
+    embeddingUrls,
+  };
+}
+
+/** Real ones; the demo goes on without them, and says so. */
+async function startEmbeddings(processes: Processes): Promise<string[]> {
+  if (!existsSync(EMBEDDING_SCRIPT)) {
+    process.stderr.write(
+      'LEFT OUT: the real embedding nodes, because engines/embedding is not installed here.\n',
+    );
+    return [];
+  }
+  try {
+    const ready = Array.from({ length: EMBEDDING_NODES }, () => {
+      const one = processes.startScript(EMBEDDING_SCRIPT, ['--port', '0']);
+      return readyLine<{ url: string }>(one, 'an embedding node', EMBEDDING_START_MS);
+    });
+    return (await Promise.all(ready)).map((line) => line.url);
+  } catch (error) {
+    process.stderr.write(
+      `LEFT OUT: the real embedding nodes. ${error instanceof Error ? error.message : ''}\n`,
+    );
+    return [];
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}
+
+function documentOf(speedup: number, outcomes: readonly Outcome[]): DemoDocument {
+  const policies: Record<string, PolicyReport> = {};
+  for (const one of outcomes) policies[one.name] = one.report;
+  return { emulatedSpeedup: speedup, policies };
+}
+
+function tell(
+  view: View,
+  told: { stage: Stage; outcomes: readonly Outcome[]; learned: PolicyRun['learned'] | undefined },
+): void {
+  const { stage, outcomes, learned } = told;
+  view.say('');
+  view.say(comparison(outcomes, `${stage.plan.nodes.length} EMULATED accelerators, ${stage.plan.speedup}x`));
+  if (learned !== undefined) view.say(learnedLine(learned));
+  const ours = outcomes.find((one) => one.name === 'spillway');
+  for (const line of ours === undefined ? [] : verdict(ours.report)) view.say(line);
+  view.say('');
+  view.say(moral(outcomes));
+}
+
+function exitCode(outcomes: readonly Outcome[]): number {
+  const ours = outcomes.find((one) => one.name === 'spillway');
+  if (ours === undefined) return 0;
+  return boundsOf(ours.report).every((one) => one.holds) ? 0 : 1;
+}

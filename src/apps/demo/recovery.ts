@@ -1,0 +1,54 @@
+/**
+ * When the fleet is back to normal after the spike, by what users meet.
+ *
+ * Over sliding windows of one second the 95th percentile of the waits of normal-class users whose wish ended in the
+ * window is compared with `max(2 x before, 5 % of the deadline)`. Recovered at the first instant from which every window
+ * of the next five seconds holds. A window in which nobody's wish ended says nothing good and does not hold.
+ */
+import type { DurationMs } from '../../base/units.ts';
+import { percentile } from './percentile.ts';
+
+const WINDOW_MS = 1_000;
+const STEP_MS = 250;
+const HOLD_MS = 5_000;
+const WAIT_SHARE = 0.95;
+const DEADLINE_SHARE = 0.05;
+
+export interface WaitSample {
+  readonly endedAtMs: DurationMs;
+  readonly waitMs: DurationMs;
+}
+
+export interface RecoveryQuestion {
+  /** Waits of the class, in any order. */
+  readonly samples: readonly WaitSample[];
+  readonly spikeStartMs: DurationMs;
+  readonly spikeEndMs: DurationMs;
+  /** End of what was observed. */
+  readonly untilMs: DurationMs;
+  readonly deadlineMs: DurationMs;
+}
+
+export type Recovery =
+  | { readonly kind: 'recovered'; readonly afterMs: DurationMs }
+  /** Not within what was observed. */
+  | { readonly kind: 'not-seen'; readonly observedMs: DurationMs };
+
+export function findRecovery(question: RecoveryQuestion): Recovery {
+  const { spikeEndMs, untilMs } = question;
+  const samples = [...question.samples].sort((left, right) => left.endedAtMs - right.endedAtMs);
+  const before = samples.filter((one) => one.endedAtMs < question.spikeStartMs).map((one) => one.waitMs);
+  const limitMs = Math.max(2 * percentile(before, WAIT_SHARE), DEADLINE_SHARE * question.deadlineMs);
+  let heldSinceMs: DurationMs | undefined;
+  for (let at = spikeEndMs; at + WINDOW_MS <= untilMs; at += STEP_MS) {
+    const inside = samples.filter((one) => one.endedAtMs >= at && one.endedAtMs < at + WINDOW_MS);
+    const waits = inside.map((one) => one.waitMs);
+    const holds = waits.length > 0 && percentile(waits, WAIT_SHARE) <= limitMs;
+    if (!holds) heldSinceMs = undefined;
+    else heldSinceMs ??= at;
+    if (heldSinceMs !== undefined && at + WINDOW_MS - heldSinceMs >= HOLD_MS) {
+      return { kind: 'recovered', afterMs: heldSinceMs - spikeEndMs };
+    }
+  }
+  return { kind: 'not-seen', observedMs: untilMs - spikeEndMs };
+}

@@ -1,0 +1,176 @@
+/**
+ * The arithmetic of the report: from what the load clients recorded to the document that `--json` prints.
+ * Nothing here comes from the gateway but its memory, which is read from the operating system.
+ */
+import type { Bytes, DurationMs, Ratio } from '../../base/units.ts';
+import { type DemoPlan, lastArrivalMs, spikeEndMs, spikeStartMs } from './plan.ts';
+import { percentileOfSorted } from './percentile.ts';
+import { findRecovery, type Recovery, type WaitSample } from './recovery.ts';
+import type { UserEnd } from './users.ts';
+
+/** One user, ended. Instants are milliseconds after the start of the run. */
+export interface UserRecord {
+  readonly classIndex: number;
+  readonly end: UserEnd;
+  readonly attempts: number;
+  readonly firstAtMs: DurationMs;
+  readonly endedAtMs: DurationMs;
+  /** Service time that the node stated in its answer; 0 unless served. */
+  readonly serviceMs: DurationMs;
+  readonly deadlineMs: DurationMs;
+  readonly workMs: DurationMs;
+}
+
+export interface ClassReport {
+  readonly users: number;
+  readonly served: number;
+  readonly refused: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  readonly attained: Ratio;
+  readonly waitMs: { readonly p50: DurationMs; readonly p95: DurationMs; readonly p99: DurationMs };
+}
+
+export interface PolicyReport {
+  readonly users: number;
+  readonly offered: number;
+  readonly served: number;
+  readonly refused: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  readonly untypedErrors: number;
+  readonly goodputRatio: number;
+  /** Where no recovery was seen: the time that was observed, which is then a lower bound. */
+  readonly recoverySeconds: number;
+  readonly peakRssBytes: Bytes;
+  /** Most attempts outstanding at once beyond what the nodes can run. */
+  readonly peakQueued: number;
+  readonly byClass: Readonly<Record<string, ClassReport>>;
+  readonly embedding: { readonly served: number; readonly failed: number };
+}
+
+export interface DemoDocument {
+  readonly emulatedSpeedup: number;
+  readonly policies: Readonly<Record<string, PolicyReport>>;
+}
+
+export interface RunMeasures {
+  readonly users: readonly UserRecord[];
+  readonly untypedErrors: number;
+  readonly peakOutstanding: number;
+  readonly peakRssBytes: Bytes;
+  /** Work that the fleet could have completed during the spike. */
+  readonly capacityWorkMs: DurationMs;
+  readonly embedding: { readonly served: number; readonly failed: number };
+}
+
+export function isAttained(user: UserRecord): boolean {
+  return user.end === 'served' && user.endedAtMs - user.firstAtMs <= user.deadlineMs;
+}
+
+/** From the first attempt until the wish ended, less the service itself. */
+export function waitMsOf(user: UserRecord): DurationMs {
+  return Math.max(0, user.endedAtMs - user.firstAtMs - user.serviceMs);
+}
+
+export function reportOf(plan: DemoPlan, measures: RunMeasures): PolicyReport {
+  const { users } = measures;
+  const byClass: Record<string, ClassReport> = {};
+  for (const [index, one] of plan.classes.entries()) {
+    byClass[one.name] = classReport(users.filter((user) => user.classIndex === index));
+  }
+  const recovery = recoveryOf(plan, users);
+  const recoveryMs = recovery.kind === 'recovered' ? recovery.afterMs : recovery.observedMs;
+  return {
+    users: users.length,
+    offered: users.reduce((sum, user) => sum + user.attempts, 0),
+    ...countEnds(users),
+    untypedErrors: measures.untypedErrors,
+    goodputRatio: round(goodWorkMs(plan, users) / measures.capacityWorkMs, 4),
+    recoverySeconds: round(recoveryMs / 1_000, 2),
+    peakRssBytes: measures.peakRssBytes,
+    peakQueued: Math.max(0, measures.peakOutstanding - plan.nodes.length),
+    byClass,
+    embedding: measures.embedding,
+  };
+}
+
+export function recoveryOf(plan: DemoPlan, users: readonly UserRecord[]): Recovery {
+  const normal = plan.classes.findIndex((one) => one.name === 'normal');
+  const samples: WaitSample[] = users
+    .filter((user) => user.classIndex === normal)
+    .map((user) => ({ endedAtMs: user.endedAtMs, waitMs: waitMsOf(user) }));
+  return findRecovery({
+    samples,
+    spikeStartMs: spikeStartMs(plan),
+    spikeEndMs: spikeEndMs(plan),
+    untilMs: lastArrivalMs(plan),
+    deadlineMs: plan.classes[normal]?.deadlineMs ?? 0,
+  });
+}
+
+function classReport(users: readonly UserRecord[]): ClassReport {
+  const waits = Float64Array.from(users, waitMsOf).sort();
+  const attained = users.reduce((sum, user) => sum + (isAttained(user) ? 1 : 0), 0);
+  return {
+    users: users.length,
+    ...countEnds(users),
+    attained: users.length === 0 ? 0 : round(attained / users.length, 5),
+    waitMs: {
+      p50: round(percentileOfSorted(waits, 0.5), 1),
+      p95: round(percentileOfSorted(waits, 0.95), 1),
+      p99: round(percentileOfSorted(waits, 0.99), 1),
+    },
+  };
+}
+
+function countEnds(users: readonly UserRecord[]): Record<UserEnd, number> {
+  const counts = { served: 0, refused: 0, failed: 0, cancelled: 0 };
+  for (const user of users) counts[user.end] += 1;
+  return counts;
+}
+
+/** Work completed within its deadline, from the first attempt, by completions inside the spike. */
+function goodWorkMs(plan: DemoPlan, users: readonly UserRecord[]): DurationMs {
+  let sum = 0;
+  for (const user of users) {
+    const inSpike = user.endedAtMs >= spikeStartMs(plan) && user.endedAtMs < spikeEndMs(plan);
+    if (inSpike && isAttained(user)) sum += user.workMs;
+  }
+  return sum;
+}
+
+function round(value: number, digits: number): number {
+  const scale = 10 ** digits;
+  return Math.round(value * scale) / scale;
+}
+
+export interface Bound {
+  readonly name: string;
+  readonly rule: string;
+  readonly value: string;
+  readonly holds: boolean;
+}
+
+/** What Spillway's side has to hold for the demo to succeed. */
+export function boundsOf(report: PolicyReport): Bound[] {
+  const critical = report.byClass['critical']?.attained ?? 0;
+  const rssMb = report.peakRssBytes / 1_000_000;
+  return [
+    bound('critical users served in time', '>= 99.9 %', [
+      `${(critical * 100).toFixed(2)} %`,
+      critical >= 0.999,
+    ]),
+    bound('useful work', '>= 90 % of capacity', [
+      `${(report.goodputRatio * 100).toFixed(1)} %`,
+      report.goodputRatio >= 0.9,
+    ]),
+    bound('untyped errors', '0', [String(report.untypedErrors), report.untypedErrors === 0]),
+    bound('recovery', '<= 10 s', [`${report.recoverySeconds.toFixed(1)} s`, report.recoverySeconds <= 10]),
+    bound('peak memory', '<= 400 MB', [`${rssMb.toFixed(0)} MB`, report.peakRssBytes <= 400_000_000]),
+  ];
+}
+
+function bound(name: string, rule: string, seen: readonly [value: string, holds: boolean]): Bound {
+  return { name, rule, value: seen[0], holds: seen[1] };
+}
