@@ -39,6 +39,8 @@ export interface AttemptOwner {
 type State = 'running' | 'closing' | 'discarding' | 'lingering' | 'over';
 
 export interface AttemptOptions {
+  /** Counts from 1. */
+  readonly number: number;
   readonly stream: boolean;
   readonly hidesUsage: boolean;
   readonly abortFreesSlot: boolean;
@@ -62,6 +64,10 @@ export class Attempt implements NodeResponseHandler {
   constructor(owner: AttemptOwner, options: AttemptOptions) {
     this.#owner = owner;
     this.#options = options;
+  }
+
+  get number(): number {
+    return this.#options.number;
   }
 
   /** The call, once the transport has returned it; it may have ended the attempt before. */

@@ -99,7 +99,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
   assigned(assignment: Assignment): void {
     const { gateway, metrics, transport } = this.#context;
     if (this.#answer === 'gone' || this.#isFinished) {
-      gateway.attemptEnded(this.#taskId, { kind: 'aborted' });
+      gateway.attemptEnded(this.#taskId, { kind: 'aborted' }, assignment.attempt);
       return;
     }
     this.#assignedAt = gateway.now();
@@ -112,6 +112,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     } else metrics.retried();
     const { request, forwarded, submit } = this.#spec;
     const attempt = new Attempt(this, {
+      number: assignment.attempt,
       stream: request.stream,
       hidesUsage: request.hidesUsage,
       abortFreesSlot: assignment.abortFreesSlot,
@@ -215,7 +216,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
       if (outputTokens !== undefined) metrics.tokens('output', submit.model, outputTokens);
       gateway.learn(submit.model, this.#spec.request.shape, result.usage);
     }
-    gateway.attemptEnded(this.#taskId, result);
+    gateway.attemptEnded(this.#taskId, result, attempt.number);
   }
 
   // The client's side.
