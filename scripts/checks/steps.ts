@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import { checkLayers } from './layers.ts';
 import { type Finding, formatFinding, readSourceFiles, type SourceFile } from './source-files.ts';
 import { checkTidy } from './tidy.ts';
@@ -47,7 +48,7 @@ function runTool(root: string, tool: string, args: readonly string[]): { exitCod
   });
   if (run.error !== undefined)
     return { exitCode: 1, output: `${tool} could not be run: ${run.error.message}` };
-  return { exitCode: run.status ?? 1, output: `${run.stdout}${run.stderr}` };
+  return { exitCode: run.status ?? 1, output: stripVTControlCharacters(`${run.stdout}${run.stderr}`) };
 }
 
 function countIn(output: string, pattern: RegExp): number | undefined {
