@@ -1,0 +1,54 @@
+/**
+ * How long work would wait: capacity of a lane, share of a flow, and the gate that refuses before a queue forms
+ * which its deadline could not survive.
+ */
+import type { DurationUs, Rate, RefUs } from '../../base/units.ts';
+import type { AdmissionConfig } from '../config/types.ts';
+import type { NodeRecord } from '../health/node-record.ts';
+import type { Flow } from '../queue/flow.ts';
+import type { Lane } from '../queue/lane.ts';
+import type { TaskRecord } from '../queue/task-record.ts';
+
+/** Rate of the lane's open nodes; a pool that several backlogged lanes share counts in equal parts. O(pools). */
+export function laneCapacity(lane: Lane): Rate {
+  let capacity = 0;
+  for (const pool of lane.pools) {
+    const sharers = pool.backloggedLanes + (lane.tasks === 0 ? 1 : 0);
+    capacity += pool.capacity / Math.max(1, sharers);
+  }
+  return capacity;
+}
+
+/** How long the flow's waiting work in the lane takes at the flow's share, or Infinity without capacity. */
+export function flowWaitUs(lane: Lane, flow: Flow): DurationUs {
+  const queuedUs = lane.queuedUsOf(flow);
+  if (queuedUs === 0) return 0;
+  return drainUs(queuedUs, laneCapacity(lane) * lane.shareOf(flow));
+}
+
+/** How long everything that waits in the lane takes. */
+export function laneDrainUs(lane: Lane): DurationUs {
+  return drainUs(lane.workUs, laneCapacity(lane));
+}
+
+/**
+ * The gate per flow, neutral to size: a flow whose queue already takes longer than a quarter of the deadline (and
+ * 5 s) admits no more. Without it, noise in the estimates turns a third of the fleet into work that misses.
+ */
+export function gateUs(relativeDeadlineUs: DurationUs, admission: AdmissionConfig): DurationUs {
+  return Math.min(relativeDeadlineUs * admission.flowWaitDeadlineShare, admission.flowWaitMsMax * 1_000);
+}
+
+/** Least time in which any open node does what the deadline bounds, or Infinity when none is open. O(pools). */
+export function bestServiceUs(lane: Lane, task: TaskRecord): DurationUs {
+  let best = Number.POSITIVE_INFINITY;
+  for (const pool of lane.pools) {
+    const node: NodeRecord | undefined = pool.fastest();
+    if (node !== undefined) best = Math.min(best, task.deadlineWorkUs / node.rateOf(task.spec.model, 1));
+  }
+  return best;
+}
+
+function drainUs(workUs: RefUs, rate: Rate): DurationUs {
+  return workUs === 0 ? 0 : rate === 0 ? Number.POSITIVE_INFINITY : workUs / rate;
+}

@@ -1,0 +1,198 @@
+/**
+ * A node inside the scheduler: what was stated, what was measured, which marks it carries, what it runs.
+ * Every negative mark is an instant at which it ends by itself.
+ */
+import type { HeapItem } from '../../base/keyed-heap.ts';
+import type { DurationUs, MonoUs, Rate, Ratio, RefUs } from '../../base/units.ts';
+import { priorOf, type RatePrior } from '../capacity/hardware.ts';
+import { RateCurve } from '../capacity/rate-curve.ts';
+import type { SchedulerConfig } from '../config/types.ts';
+import type { Seat } from '../placement/pool.ts';
+import type { TaskRecord } from '../queue/task-record.ts';
+import type { ModelOffer } from '../request/needs.ts';
+import type { EngineReading, NodeSpec } from '../scheduler/events.ts';
+import { FailureScore } from './failure-score.ts';
+import type { NodeState } from './state.ts';
+
+/** Baseline of a node's own speed moves this slowly: a hundredfold slower than the rate itself matters. */
+const BASELINE_STEP = 0.01;
+const BASELINE_MIN_OBSERVATIONS = 20;
+
+export class NodeRecord implements HeapItem {
+  spec: NodeSpec;
+  readonly order: number;
+  offers: ReadonlyMap<string, ModelOffer>;
+  seats: Seat[] = [];
+  /** Node timer (see node-table.ts). */
+  heapIndex = -1;
+  heapKey = 0;
+
+  cordoned = false;
+  draining = false;
+  suspectUntil: MonoUs = 0;
+  ejectedUntil: MonoUs = 0;
+  refusedUntil: MonoUs = 0;
+  heartbeatDueAt: MonoUs = Number.POSITIVE_INFINITY;
+  ejections = 0;
+  failedProbes = 0;
+  /** False until it has served: new, back from a restart, or back from an ejection. */
+  verified = false;
+  /** Exactly one task may try a node that comes back from an ejection. */
+  isTrial = false;
+  readonly failures: FailureScore = new FailureScore();
+  successes = 0;
+
+  #prior: RatePrior;
+  #overall: RateCurve;
+  readonly #byModel: Map<string, RateCurve> = new Map();
+  baselineRate: Rate = 0;
+  residentModel = '';
+
+  readonly running: Set<TaskRecord> = new Set();
+  boundUs: RefUs = 0;
+  /** When the running work started to count, for remaining work. */
+  progressAt: MonoUs = 0;
+  lastDoneAt: MonoUs = 0;
+  lastUsedAt: MonoUs = 0;
+  reading: EngineReading | null = null;
+  readingFull = false;
+  /** The reading that closed the room is stale from here on. */
+  readingUntil: MonoUs = 0;
+  /** Work reserved by held tasks during one dispatch pass. */
+  reservedUs: RefUs = 0;
+  state: NodeState = 'unverified';
+
+  constructor(spec: NodeSpec, order: number) {
+    this.spec = spec;
+    this.order = order;
+    this.offers = offersOf(spec);
+    this.#prior = priorOf(spec.hardware);
+    this.#overall = new RateCurve(this.#prior);
+  }
+
+  restate(spec: NodeSpec): void {
+    this.spec = spec;
+    this.offers = offersOf(spec);
+  }
+
+  /** Rate of one task of a model while `inflight` run. Cost: one map look-up when the node serves several models. */
+  rateOf(model: string, inflight: number): Rate {
+    const curve = this.offers.size > 1 ? this.#byModel.get(model) : undefined;
+    return (curve ?? this.#overall).perTask(inflight);
+  }
+
+  /** Speed over all models: what the index orders by. */
+  speed(inflight: number): Rate {
+    return this.#overall.perTask(inflight);
+  }
+
+  /** Whole rate at full use: the node's part of a lane's capacity. */
+  capacity(config: SchedulerConfig): Rate {
+    return this.#overall.total(this.slotsMax(config), { isStated: this.spec.slots > 0 });
+  }
+
+  get observations(): number {
+    return this.#overall.observations;
+  }
+
+  learn(model: string, workUs: RefUs, timeUs: DurationUs, inflight: number): void {
+    this.#overall.observe(workUs, timeUs, inflight);
+    if (this.offers.size > 1) this.#curveOf(model).observe(workUs, timeUs, inflight);
+    const rate = this.#overall.perTask(1);
+    if (this.#overall.observations === BASELINE_MIN_OBSERVATIONS) this.baselineRate = rate;
+    else if (this.baselineRate > 0) this.baselineRate += BASELINE_STEP * (rate - this.baselineRate);
+  }
+
+  restoreRate(model: string, rate: Rate, observations: number): void {
+    if (model === '') this.#overall.restore(rate, observations);
+    else if (this.offers.has(model)) this.#curveOf(model).restore(rate, observations);
+  }
+
+  rates(): readonly { readonly model: string; readonly rate: Rate; readonly observations: number }[] {
+    const overall = { model: '', rate: this.#overall.perTask(1), observations: this.#overall.observations };
+    const rows = [...this.#byModel].map(([model, curve]) => ({
+      model,
+      rate: curve.perTask(1),
+      observations: curve.observations,
+    }));
+    return [overall, ...rows];
+  }
+
+  /** Success rate of the last 20 outcomes times speed against the node's own baseline; 0.8 at most while unverified. */
+  get health(): Ratio {
+    const pace = this.baselineRate > 0 ? Math.min(1, this.#overall.perTask(1) / this.baselineRate) : 1;
+    return this.failures.successRatio * pace * (this.verified ? 1 : 0.8);
+  }
+
+  /** Whether its marks let it take new tasks at all. */
+  isOpen(now: MonoUs): boolean {
+    return !this.cordoned && !this.draining && this.suspectUntil <= now && this.ejectedUntil <= now;
+  }
+
+  /** Most tasks at once. A node on trial gets one; a new batching node grows with its successes. */
+  slotsMax(config: SchedulerConfig): number {
+    if (this.isTrial) return 1;
+    const { slots, batching } = this.spec;
+    const stated = slots > 0 ? slots : batching ? config.placement.batchSlotsMax : config.placement.slotsDefault;
+    return this.verified ? stated : Math.min(stated, 1 + this.successes);
+  }
+
+  hasRoom(now: MonoUs, config: SchedulerConfig): boolean {
+    return this.running.size < this.slotsMax(config) && this.refusedUntil <= now && this.readingUntil <= now;
+  }
+
+  /** Books a task as running here. */
+  start(task: TaskRecord, now: MonoUs): void {
+    this.boundUs = this.remainingUs(now) + task.workUs;
+    this.progressAt = now;
+    this.lastUsedAt = now;
+    this.running.add(task);
+    this.residentModel = task.spec.model;
+  }
+
+  /** The one release of a node's permit. What the others have left is taken as their mean. */
+  release(task: TaskRecord, now: MonoUs): void {
+    const inflight = this.running.size;
+    if (!this.running.delete(task)) return;
+    this.boundUs = (this.#remainingOf(inflight, now) * (inflight - 1)) / inflight;
+    this.progressAt = now;
+    this.lastDoneAt = now;
+  }
+
+  /** Work bound to the node and not yet done, assuming that it progresses at its rate. */
+  remainingUs(now: MonoUs): RefUs {
+    return this.#remainingOf(this.running.size, now);
+  }
+
+  drainUs(now: MonoUs): DurationUs {
+    const inflight = Math.max(1, this.running.size);
+    return this.remainingUs(now) / (this.speed(inflight) * inflight);
+  }
+
+  /** When it should next have room. Past its estimate: after half of the elapsed time more, never "now". */
+  roomAt(now: MonoUs): MonoUs {
+    const inflight = this.running.size;
+    if (inflight === 0) return Math.max(now, this.refusedUntil);
+    const total = this.boundUs / (this.speed(inflight) * inflight);
+    const elapsed = now - this.progressAt;
+    const drain = total > elapsed ? total - elapsed : Math.max(1_000, elapsed / 2);
+    return Math.max(this.refusedUntil, now + Math.round(drain / inflight));
+  }
+
+  #remainingOf(inflight: number, now: MonoUs): RefUs {
+    if (inflight === 0) return 0;
+    return Math.max(0, this.boundUs - (now - this.progressAt) * this.speed(inflight) * inflight);
+  }
+
+  #curveOf(model: string): RateCurve {
+    const known = this.#byModel.get(model);
+    if (known !== undefined) return known;
+    const curve = new RateCurve({ rate: this.#overall.perTask(1), span: this.#prior.span });
+    this.#byModel.set(model, curve);
+    return curve;
+  }
+}
+
+function offersOf(spec: NodeSpec): ReadonlyMap<string, ModelOffer> {
+  return new Map(spec.models.map((offer) => [offer.model, offer]));
+}

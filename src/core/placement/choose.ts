@@ -1,0 +1,133 @@
+/**
+ * Earliest completion time: where a task would be done first, with room now and among the busy.
+ *
+ *   completion(node) = wait for room + reservations of this pass + swap + work / rate(model, inflight) x rank penalty
+ *
+ * Candidates are the tops of the pools' buckets, so the cost does not depend on the number of nodes. Near-ties among
+ * nodes with room break towards the resident model, then least bound work, then a seeded draw.
+ */
+import type { Prng } from '../../base/prng.ts';
+import type { DurationUs, MonoUs } from '../../base/units.ts';
+import type { SchedulerConfig } from '../config/types.ts';
+import type { NodeRecord } from '../health/node-record.ts';
+import type { TaskRecord } from '../queue/task-record.ts';
+import { type Bucket, type Pool, rankFactor, type Seat } from './pool.ts';
+
+/** A swap is priced above its time: it also costs the next task of the model that leaves. */
+const SWAP_PRICE = 1.75;
+/** Seats of one bucket that are compared; more are needed only when a retry avoids nodes. */
+const TIES_MAX = 3;
+const TIES_WITH_EXCLUSIONS_MAX = 16;
+const REFRESHES_MAX = 4;
+
+export interface Choice {
+  /** Best seat with room, and when the task would be done there; null when there is none. */
+  roomy: Seat | null;
+  roomyDoneAt: MonoUs;
+  /** Best busy seat that is faster than the one with room. */
+  busy: Seat | null;
+  busyDoneAt: MonoUs;
+  busyStartAt: MonoUs;
+}
+
+export function emptyChoice(): Choice {
+  return { roomy: null, roomyDoneAt: 0, busy: null, busyDoneAt: 0, busyStartAt: 0 };
+}
+
+export interface ChooseContext {
+  readonly config: SchedulerConfig;
+  readonly prng: Prng;
+  now: MonoUs;
+}
+
+/** Time the node needs for the task once it starts, swap included. */
+export function serviceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
+  const inflight = Math.min(node.running.size + 1, node.slotsMax(context.config));
+  return swapUs(node, task, context.config) + task.workUs / node.rateOf(task.spec.model, inflight);
+}
+
+/** Time until what the deadline bounds is done: the first byte of a stream, else the whole task. */
+export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
+  const inflight = Math.min(node.running.size + 1, node.slotsMax(context.config));
+  return swapUs(node, task, context.config) + task.deadlineWorkUs / node.rateOf(task.spec.model, inflight);
+}
+
+/** Fills `out` with the best seat with room and the best busy one. O(pools x buckets). */
+export function choose(pools: readonly Pool[], task: TaskRecord, context: ChooseContext, out: Choice): void {
+  reset(out);
+  for (const pool of pools) {
+    const speedDecides = pool.offers.size === 1;
+    for (const bucket of pool.buckets) {
+      if (bucket.busy.size > 0) considerBusy(bucket, task, context, out);
+      if (bucket.roomy.size > 0) considerRoomy(bucket, task, context, out);
+      // Slower buckets cannot beat a node with room in a faster one, unless a swap or another model's rate decides.
+      if (speedDecides && out.roomy?.pool === pool) break;
+    }
+  }
+}
+
+function reset(choice: Choice): void {
+  choice.roomy = null;
+  choice.busy = null;
+  choice.roomyDoneAt = Number.POSITIVE_INFINITY;
+  choice.busyDoneAt = Number.POSITIVE_INFINITY;
+}
+
+function considerRoomy(bucket: Bucket, task: TaskRecord, context: ChooseContext, out: Choice): void {
+  const { roomy } = bucket;
+  const limit = Math.min(roomy.size, task.triedNodes === null ? TIES_MAX : TIES_WITH_EXCLUSIONS_MAX);
+  for (let index = 0; index < limit; index++) {
+    const seat = roomy.at(index) as Seat;
+    if (task.triedNodes?.includes(seat.node)) continue;
+    const doneAt = context.now + serviceUs(seat.node, task, context) / rankFactor(seat.node, context.config);
+    if (isBetterRoomy(seat, doneAt, task, context, out)) {
+      out.roomy = seat;
+      out.roomyDoneAt = doneAt;
+    }
+  }
+}
+
+function isBetterRoomy(seat: Seat, doneAt: MonoUs, task: TaskRecord, context: ChooseContext, best: Choice): boolean {
+  if (best.roomy === null) return true;
+  const { now } = context;
+  const tie = context.config.placement.nearTieRatio;
+  const span = doneAt - now;
+  const bestSpan = best.roomyDoneAt - now;
+  if (span < bestSpan * (1 - tie)) return true;
+  if (span > bestSpan * (1 + tie)) return false;
+  const a = seat.node;
+  const b = best.roomy.node;
+  const { model } = task.spec;
+  const residency = Number(a.residentModel === model) - Number(b.residentModel === model);
+  if (residency !== 0 && a.offers.size > 1) return residency > 0;
+  const bound = a.remainingUs(now) - b.remainingUs(now);
+  if (bound !== 0) return bound < 0;
+  return context.prng.nextUint32() < 0x8000_0000;
+}
+
+function considerBusy(bucket: Bucket, task: TaskRecord, context: ChooseContext, out: Choice): void {
+  const seat = freshTop(bucket, context);
+  if (task.triedNodes?.includes(seat.node)) return;
+  const startAt = seat.node.roomAt(context.now) + seat.node.reservedUs;
+  const doneAt = startAt + serviceUs(seat.node, task, context) / rankFactor(seat.node, context.config);
+  if (doneAt >= out.busyDoneAt) return;
+  out.busy = seat;
+  out.busyDoneAt = doneAt;
+  out.busyStartAt = startAt;
+}
+
+/** The busy seat that completes a typical task first. One that overran its estimate moves back, a few per look. */
+function freshTop(bucket: Bucket, context: ChooseContext): Seat {
+  for (let round = 0; ; round++) {
+    const seat = bucket.busy.peek() as Seat;
+    const stale = seat.heapKey;
+    seat.pool.postpone(seat, context.now);
+    if (round >= REFRESHES_MAX || seat.heapKey <= stale) return seat;
+  }
+}
+
+function swapUs(node: NodeRecord, task: TaskRecord, config: SchedulerConfig): DurationUs {
+  const { swapMs } = config.placement;
+  if (swapMs === 0 || node.offers.size === 1 || node.residentModel === task.spec.model) return 0;
+  return swapMs * 1_000 * SWAP_PRICE;
+}

@@ -1,0 +1,64 @@
+/**
+ * Why a node may not take a task. The same rules as the index applies, spelled out for people: the hot path decides
+ * needs once per pool and marks once per change, `explain` asks for every node.
+ */
+import type { MonoUs } from '../../base/units.ts';
+import type { SchedulerConfig } from '../config/types.ts';
+import type { NodeRecord } from '../health/node-record.ts';
+import type { TaskRecord } from '../queue/task-record.ts';
+import type { ModelOffer, Needs } from '../request/needs.ts';
+import type { IneligibleReason } from '../scheduler/views.ts';
+
+/** What of the needs the offer lacks, or null. Unknown limits never refuse. O(capabilities). */
+export function missingNeed(offer: ModelOffer, zone: string, needs: Needs): IneligibleReason | null {
+  if (needs.contextTokens > 0 && needs.contextTokens > (offer.contextTokensMax ?? Number.POSITIVE_INFINITY)) {
+    return 'context-too-long';
+  }
+  if (needs.pixels > 0 && needs.pixels > (offer.pixelsMax ?? Number.POSITIVE_INFINITY)) return 'pixels-too-many';
+  if (needs.embeddingSize > 0 && offer.embeddingSize !== undefined && needs.embeddingSize !== offer.embeddingSize) {
+    return 'embedding-size';
+  }
+  if (needs.lora !== '' && offer.loras !== undefined && !offer.loras.includes(needs.lora)) return 'lora-missing';
+  if (offer.capabilities !== undefined) {
+    for (const capability of needs.capabilities) {
+      if (!offer.capabilities.includes(capability)) return 'capability-missing';
+    }
+  }
+  return needs.zone !== '' && needs.zone !== zone ? 'zone' : null;
+}
+
+/** Every reason why the node may not take the task at this instant; empty when it may. */
+export function ineligibleReasons(
+  node: NodeRecord,
+  task: TaskRecord,
+  now: MonoUs,
+  config: SchedulerConfig,
+): readonly IneligibleReason[] {
+  const offer = node.offers.get(task.spec.model);
+  if (offer === undefined) return ['model-not-offered'];
+  const reasons: IneligibleReason[] = [];
+  const need = missingNeed(offer, node.spec.labels['zone'] ?? '', task.spec.needs);
+  if (need !== null) reasons.push(need);
+  if (node.cordoned) reasons.push('cordoned');
+  if (node.draining) reasons.push('draining');
+  if (node.ejectedUntil > now) reasons.push('ejected');
+  if (node.suspectUntil > now) reasons.push('suspect');
+  if (task.triedNodes?.includes(node)) reasons.push('tried-before');
+  reasons.push(...roomReasons(node, now, config));
+  const rate = node.rateOf(task.spec.model, node.running.size + 1);
+  if (now + task.deadlineWorkUs / rate > task.deadlineAt) reasons.push('too-slow');
+  return reasons;
+}
+
+function roomReasons(node: NodeRecord, now: MonoUs, config: SchedulerConfig): readonly IneligibleReason[] {
+  const reasons: IneligibleReason[] = [];
+  const isFull = node.running.size >= node.slotsMax(config);
+  if (node.refusedUntil > now) reasons.push('refused-recently');
+  if (node.readingUntil > now) reasons.push('reading-full');
+  if (!isFull) return reasons;
+  if (node.isTrial) reasons.push('half-open-busy');
+  else if (!node.verified && node.spec.slots !== 1) reasons.push('slow-start');
+  else reasons.push('no-room');
+  if (node.drainUs(now) > config.placement.drainMsMax * 1_000) reasons.push('drain-too-long');
+  return reasons;
+}

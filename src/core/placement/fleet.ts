@@ -1,0 +1,162 @@
+/**
+ * The fleet as the scheduler holds it: nodes, the pools they sit in, the models they offer and the lanes that follow.
+ *
+ * A node with few models sits in one pool per model; a node with many sits in a single pool shared by all nodes of
+ * the same offer. So a completion touches few pools, and a volunteer network with arbitrary model lists still gets
+ * one pool per model. Lanes are identified by the set of pools that can serve: tasks that the same nodes can serve.
+ */
+import type { MonoUs } from '../../base/units.ts';
+import type { SchedulerConfig } from '../config/types.ts';
+import type { NodeRecord } from '../health/node-record.ts';
+import type { ClassRecord } from '../queue/flow.ts';
+import { Lane } from '../queue/lane.ts';
+import type { ModelOffer, Needs } from '../request/needs.ts';
+import type { IneligibleReason } from '../scheduler/views.ts';
+import { missingNeed } from './eligibility.ts';
+import { Pool } from './pool.ts';
+
+/** Up to here a node sits in a pool per model. */
+const MODELS_PER_NODE_MAX = 8;
+
+interface ModelPools {
+  readonly pools: Pool[];
+  /** The lane of tasks that every pool of the model can serve; made on first use. */
+  plain: Lane | null;
+}
+
+export class Fleet {
+  readonly nodes: Map<string, NodeRecord> = new Map();
+  readonly lanes: Map<string, Lane> = new Map();
+  /** Set when lanes no longer match the pools: queued tasks must be laid anew. */
+  lanesAreStale = false;
+  readonly #pools: Map<string, Pool> = new Map();
+  readonly #models: Map<string, ModelPools> = new Map();
+  #classes: readonly ClassRecord[];
+  #poolOrder = 0;
+
+  constructor(classes: readonly ClassRecord[]) {
+    this.#classes = classes;
+  }
+
+  models(): readonly string[] {
+    return [...this.#models.keys()].sort();
+  }
+
+  hasModel(model: string): boolean {
+    return this.#models.has(model);
+  }
+
+  /** Seats a node in the pools of its offers. The caller places the seats. */
+  seat(node: NodeRecord): void {
+    const models = [...node.offers.keys()].sort();
+    const groups = models.length > MODELS_PER_NODE_MAX ? [models] : models.map((model) => [model]);
+    node.seats = groups.map((group) => this.#poolFor(node, group).join(node));
+    this.nodes.set(node.spec.id, node);
+  }
+
+  /** Takes a node out of its pools; pools without nodes go. */
+  unseat(node: NodeRecord): void {
+    for (const seat of node.seats) {
+      seat.pool.leave(seat);
+      if (seat.pool.seats.size === 0) this.#dropPool(seat.pool);
+    }
+    node.seats = [];
+    this.nodes.delete(node.spec.id);
+  }
+
+  /** Puts the node's seats where its state belongs, or out of the index while its marks close it. */
+  place(node: NodeRecord, now: MonoUs, config: SchedulerConfig): void {
+    const isOpen = node.isOpen(now);
+    for (const seat of node.seats) {
+      if (isOpen) seat.pool.place(seat, now, config);
+      else seat.pool.unplace(seat);
+    }
+  }
+
+  /** The lane of a model and needs, or why no registered node could ever serve them. O(pools of the model). */
+  laneFor(model: string, needs: Needs): Lane | IneligibleReason {
+    const entry = this.#models.get(model);
+    if (entry === undefined) return 'model-not-offered';
+    let missing: IneligibleReason | null = null;
+    let matching = 0;
+    for (const pool of entry.pools) {
+      const reason = missingNeed(pool.offers.get(model) as ModelOffer, pool.zone, needs);
+      if (reason === null) matching += 1;
+      else missing = reason;
+    }
+    if (matching === entry.pools.length) {
+      entry.plain ??= this.#lane(entry.pools);
+      return entry.plain;
+    }
+    if (matching === 0) return missing as IneligibleReason;
+    return this.#lane(
+      entry.pools.filter((pool) => missingNeed(pool.offers.get(model) as ModelOffer, pool.zone, needs) === null),
+    );
+  }
+
+  /** Forgets all lanes: after pools came or went, or classes changed. Every queued task must be laid anew. */
+  relay(classes: readonly ClassRecord[]): void {
+    this.#classes = classes;
+    for (const lane of this.lanes.values()) {
+      for (const pool of lane.pools) {
+        pool.lanes.length = 0;
+        pool.backloggedLanes = 0;
+      }
+    }
+    this.lanes.clear();
+    for (const entry of this.#models.values()) entry.plain = null;
+    this.lanesAreStale = false;
+  }
+
+  #lane(pools: readonly Pool[]): Lane {
+    const key = pools.map((pool) => pool.order).join(',');
+    const known = this.lanes.get(key);
+    if (known !== undefined) return known;
+    const lane = new Lane(key, [...pools], this.#classes);
+    this.lanes.set(key, lane);
+    for (const pool of pools) pool.lanes.push(lane);
+    return lane;
+  }
+
+  #poolFor(node: NodeRecord, models: readonly string[]): Pool {
+    const offers = models.map((model) => node.offers.get(model) as ModelOffer);
+    const key = JSON.stringify([node.spec.labels['zone'] ?? '', offers.map(offerSignature)]);
+    const known = this.#pools.get(key);
+    if (known !== undefined) return known;
+    const pool = new Pool(key, this.#poolOrder++, node, models);
+    this.#pools.set(key, pool);
+    for (const model of models) {
+      const entry = this.#models.get(model);
+      if (entry === undefined) this.#models.set(model, { pools: [pool], plain: null });
+      else {
+        entry.pools.push(pool);
+        entry.plain = null;
+      }
+    }
+    this.lanesAreStale = true;
+    return pool;
+  }
+
+  #dropPool(pool: Pool): void {
+    this.#pools.delete(pool.key);
+    for (const model of pool.offers.keys()) {
+      const entry = this.#models.get(model) as ModelPools;
+      entry.pools.splice(entry.pools.indexOf(pool), 1);
+      entry.plain = null;
+      if (entry.pools.length === 0) this.#models.delete(model);
+    }
+    this.lanesAreStale = true;
+  }
+}
+
+/** What matters for eligibility, in a fixed order; the upstream name does not. */
+function offerSignature(offer: ModelOffer): readonly unknown[] {
+  return [
+    offer.model,
+    offer.contextTokensMax ?? null,
+    offer.capabilities === undefined ? null : [...offer.capabilities].sort(),
+    offer.loras === undefined ? null : [...offer.loras].sort(),
+    offer.pixelsMax ?? null,
+    offer.embeddingSize ?? null,
+  ];
+}

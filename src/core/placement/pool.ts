@@ -1,0 +1,201 @@
+/**
+ * The index over nodes. A pool holds nodes that offer the same (same models, same limits), so that eligibility by
+ * needs is decided once per pool and placement never scans a fleet.
+ *
+ * Inside a pool, seats lie in buckets of 25 % of speed. A bucket keeps the seats with room by exact rank and the busy
+ * ones by when they would complete a typical task. Looking at the top of each bucket costs O(buckets), whatever the
+ * number of nodes. Nodes whose marks close them are in no pool's index at all.
+ */
+import { type HeapItem, KeyedHeap } from '../../base/keyed-heap.ts';
+import type { MonoUs, Rate, RefUs } from '../../base/units.ts';
+import type { SchedulerConfig } from '../config/types.ts';
+import type { NodeRecord } from '../health/node-record.ts';
+import type { Lane } from '../queue/lane.ts';
+import type { ModelOffer } from '../request/needs.ts';
+
+const BUCKET_FACTOR = 1.25;
+const BUCKETS = 64;
+/** Lower edges of the buckets: 1/1,000 and up by 25 % each, to about 1,300. */
+const EDGES: readonly number[] = Array.from({ length: BUCKETS }, (_, i) => 0.001 * BUCKET_FACTOR ** i);
+/** Weight of the newest task in the typical work by which busy seats are ordered. */
+const TYPICAL_STEP = 0.05;
+/** How strongly a node that has not proven itself is ranked down, fading with its successes (slow start). */
+const UNPROVEN_PENALTY = 0.25;
+
+class SpeedEntry implements HeapItem {
+  readonly seat: Seat;
+  readonly order: number;
+  heapIndex = -1;
+  heapKey = 0;
+  constructor(seat: Seat) {
+    this.seat = seat;
+    this.order = seat.order;
+  }
+}
+
+/** A node's place in one pool. */
+export class Seat implements HeapItem {
+  readonly node: NodeRecord;
+  readonly pool: Pool;
+  readonly order: number;
+  heapIndex = -1;
+  heapKey = 0;
+  bucket: Bucket | null = null;
+  hasRoom = false;
+  readonly bySpeed: SpeedEntry;
+  capacityMicro = 0;
+
+  constructor(node: NodeRecord, pool: Pool) {
+    this.node = node;
+    this.pool = pool;
+    this.order = node.order;
+    this.bySpeed = new SpeedEntry(this);
+  }
+}
+
+export class Bucket {
+  readonly index: number;
+  readonly roomy: KeyedHeap<Seat> = new KeyedHeap<Seat>();
+  readonly busy: KeyedHeap<Seat> = new KeyedHeap<Seat>();
+  constructor(index: number) {
+    this.index = index;
+  }
+  /** No seat in this bucket is faster than this. */
+  get speedMax(): Rate {
+    return EDGES[this.index + 1] ?? Number.POSITIVE_INFINITY;
+  }
+}
+
+export class Pool {
+  readonly key: string;
+  readonly order: number;
+  readonly offers: ReadonlyMap<string, ModelOffer>;
+  readonly zone: string;
+  readonly seats: Set<Seat> = new Set();
+  readonly lanes: Lane[] = [];
+  backloggedLanes = 0;
+  roomySeats = 0;
+  typicalWorkUs: RefUs = 1_000_000;
+  /** When an idle node may next be explored, and where the search goes on. */
+  exploreAt: MonoUs = 0;
+  /** Buckets that were ever used, the fastest first. */
+  readonly buckets: Bucket[] = [];
+  readonly #bySpeed: KeyedHeap<SpeedEntry> = new KeyedHeap<SpeedEntry>();
+  #capacityMicro = 0;
+
+  constructor(key: string, order: number, node: NodeRecord, models: readonly string[]) {
+    this.key = key;
+    this.order = order;
+    this.offers = new Map(models.map((model) => [model, node.offers.get(model) as ModelOffer]));
+    this.zone = node.spec.labels['zone'] ?? '';
+  }
+
+  /** Summed rate of the open nodes at full use. */
+  get capacity(): Rate {
+    return this.#capacityMicro / 1_000_000;
+  }
+
+  /** Nodes whose marks let them take work, busy or not. */
+  get openSeats(): number {
+    return this.#bySpeed.size;
+  }
+
+  /** The open node with the greatest speed. */
+  fastest(): NodeRecord | undefined {
+    return this.#bySpeed.peek()?.seat.node;
+  }
+
+  join(node: NodeRecord): Seat {
+    const seat = new Seat(node, this);
+    this.seats.add(seat);
+    return seat;
+  }
+
+  leave(seat: Seat): void {
+    this.unplace(seat);
+    this.seats.delete(seat);
+  }
+
+  /** Puts a seat where its node's state of this instant belongs. O(log nodes of the bucket). */
+  place(seat: Seat, now: MonoUs, config: SchedulerConfig): void {
+    const { node } = seat;
+    const hasRoom = node.hasRoom(now, config);
+    const speed = node.speed(node.running.size + (hasRoom ? 1 : 0));
+    const key = hasRoom ? -speed * rankFactor(node, config) : busyKey(seat, now, speed);
+    const bucket = this.#bucketFor(speed, seat.bucket);
+    if (seat.bucket === bucket && seat.hasRoom === hasRoom) {
+      (hasRoom ? bucket.roomy : bucket.busy).update(seat, key);
+    } else {
+      this.#takeOut(seat);
+      seat.bucket = bucket;
+      seat.hasRoom = hasRoom;
+      (hasRoom ? bucket.roomy : bucket.busy).push(seat, key);
+      if (hasRoom) this.roomySeats += 1;
+    }
+    this.#rate(seat, config);
+  }
+
+  /** Takes a seat out of the index: its node is closed. */
+  unplace(seat: Seat): void {
+    this.#takeOut(seat);
+    if (seat.bySpeed.heapIndex !== -1) this.#bySpeed.remove(seat.bySpeed);
+    this.#capacityMicro -= seat.capacityMicro;
+    seat.capacityMicro = 0;
+  }
+
+  /** Moves a busy seat back while a dispatch pass reserves it for a held task; `place` undoes it. */
+  postpone(seat: Seat, now: MonoUs): void {
+    if (seat.bucket === null || seat.hasRoom) return;
+    seat.bucket.busy.update(seat, busyKey(seat, now, seat.node.speed(seat.node.running.size)));
+  }
+
+  noteWork(workUs: RefUs): void {
+    this.typicalWorkUs += TYPICAL_STEP * (workUs - this.typicalWorkUs);
+  }
+
+  #rate(seat: Seat, config: SchedulerConfig): void {
+    const speedKey = -seat.node.speed(1);
+    if (seat.bySpeed.heapIndex === -1) this.#bySpeed.push(seat.bySpeed, speedKey);
+    else this.#bySpeed.update(seat.bySpeed, speedKey);
+    const capacityMicro = Math.round(seat.node.capacity(config) * 1_000_000);
+    this.#capacityMicro += capacityMicro - seat.capacityMicro;
+    seat.capacityMicro = capacityMicro;
+  }
+
+  #takeOut(seat: Seat): void {
+    if (seat.bucket === null) return;
+    (seat.hasRoom ? seat.bucket.roomy : seat.bucket.busy).remove(seat);
+    if (seat.hasRoom) this.roomySeats -= 1;
+    seat.bucket = null;
+    seat.hasRoom = false;
+  }
+
+  #bucketFor(speed: Rate, current: Bucket | null): Bucket {
+    if (current !== null && speed >= (EDGES[current.index] as number) && speed < current.speedMax) return current;
+    let low = 0;
+    let high = BUCKETS - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((EDGES[middle] as number) <= speed) low = middle;
+      else high = middle - 1;
+    }
+    const at = this.buckets.findIndex((bucket) => bucket.index <= low);
+    const known = this.buckets[at];
+    if (known?.index === low) return known;
+    const bucket = new Bucket(low);
+    this.buckets.splice(at === -1 ? this.buckets.length : at, 0, bucket);
+    return bucket;
+  }
+}
+
+/** Below 1 while a node is new, returned or failing: it is ranked as slower than measured, never planned as slower. */
+export function rankFactor(node: NodeRecord, config: SchedulerConfig): Rate {
+  if (!node.verified) return 1 - UNPROVEN_PENALTY;
+  const proven = Math.min(1, node.successes / config.health.slowStartTasks);
+  return (1 - UNPROVEN_PENALTY * (1 - proven)) * Math.max(config.placement.healthMin, node.failures.successRatio);
+}
+
+function busyKey(seat: Seat, now: MonoUs, speed: Rate): number {
+  const { node, pool } = seat;
+  return node.roomAt(now) + node.reservedUs + Math.round(pool.typicalWorkUs / speed);
+}

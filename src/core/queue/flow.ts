@@ -1,0 +1,144 @@
+/**
+ * Classes and flows: who is served how much, over all lanes.
+ *
+ * A flow is (class, tenant). Its `served` counter grows by work/weight at each dispatch and is shared by every lane,
+ * so a tenant that is served in one lane falls behind in all lanes where it waits at the same time. What it got in a
+ * lane while it did not wait in another is not held against it there: see the offsets in lane.ts.
+ */
+import { type HeapItem, KeyedHeap } from '../../base/keyed-heap.ts';
+import type { Bytes, RefUs, TenantId } from '../../base/units.ts';
+import type { ClassConfig } from '../config/types.ts';
+import type { LaneFlow } from './lane.ts';
+import type { TaskRecord } from './task-record.ts';
+
+/** A counter of served work over weight. Only grows: what was charged too much is a credit on the next charge. */
+export class ServedCounter {
+  served = 0;
+  #credit = 0;
+
+  charge(work: RefUs, weight: number): void {
+    const due = work / weight;
+    const covered = Math.min(due, this.#credit);
+    this.#credit -= covered;
+    this.served += due - covered;
+  }
+
+  refund(work: RefUs, weight: number): void {
+    this.#credit += work / weight;
+  }
+}
+
+/** How much is queued: the three bounded quantities. */
+export interface Holding {
+  tasks: number;
+  workUs: RefUs;
+  bytes: Bytes;
+}
+
+export class ClassRecord {
+  readonly index: number;
+  config: ClassConfig;
+  /** Weight after the floor was applied; see `effectiveWeights`. */
+  weight: number;
+  readonly counter: ServedCounter = new ServedCounter();
+  readonly queued: Holding = { tasks: 0, workUs: 0, bytes: 0 };
+  readonly flows: Map<TenantId, Flow> = new Map();
+  /** Flows with queued tasks, most queued work first: where the next victim is found. */
+  readonly victims: KeyedHeap<Flow> = new KeyedHeap<Flow>();
+
+  constructor(index: number, config: ClassConfig, weight: number) {
+    this.index = index;
+    this.config = config;
+    this.weight = weight;
+  }
+}
+
+export interface FlowOwner {
+  readonly tenant: TenantId;
+  readonly weight: number;
+  /** Unique among all flows. */
+  readonly order: number;
+  readonly tenantQueued: Holding;
+}
+
+export class Flow implements HeapItem {
+  readonly classRecord: ClassRecord;
+  readonly tenant: TenantId;
+  readonly order: number;
+  weight: number;
+  readonly counter: ServedCounter = new ServedCounter();
+  readonly queued: Holding = { tasks: 0, workUs: 0, bytes: 0 };
+  /** What the tenant has queued in all classes together; shared by its flows. */
+  readonly tenantQueued: Holding;
+  running = 0;
+  oldest: TaskRecord | null = null;
+  newest: TaskRecord | null = null;
+  readonly laneFlows: LaneFlow[] = [];
+  heapIndex = -1;
+  heapKey = 0;
+
+  constructor(classRecord: ClassRecord, owner: FlowOwner) {
+    this.classRecord = classRecord;
+    this.tenant = owner.tenant;
+    this.weight = owner.weight;
+    this.order = owner.order;
+    this.tenantQueued = owner.tenantQueued;
+  }
+
+  /** Books a task as queued. O(log flows). */
+  enter(task: TaskRecord): void {
+    task.older = this.newest;
+    task.newer = null;
+    if (this.newest !== null) this.newest.newer = task;
+    else this.oldest = task;
+    this.newest = task;
+    book(this.queued, task, 1);
+    book(this.classRecord.queued, task, 1);
+    book(this.tenantQueued, task, 1);
+    const victims = this.classRecord.victims;
+    if (this.heapIndex === -1) victims.push(this, -this.queued.workUs);
+    else victims.update(this, -this.queued.workUs);
+  }
+
+  /** Books a task as no longer queued. O(log flows). */
+  leave(task: TaskRecord): void {
+    if (task.older !== null) task.older.newer = task.newer;
+    else this.oldest = task.newer;
+    if (task.newer !== null) task.newer.older = task.older;
+    else this.newest = task.older;
+    task.older = null;
+    task.newer = null;
+    book(this.queued, task, -1);
+    book(this.classRecord.queued, task, -1);
+    book(this.tenantQueued, task, -1);
+    const victims = this.classRecord.victims;
+    if (this.queued.tasks === 0) victims.remove(this);
+    else victims.update(this, -this.queued.workUs);
+  }
+
+  get isIdle(): boolean {
+    return this.queued.tasks === 0 && this.running === 0;
+  }
+}
+
+function book(holding: Holding, task: TaskRecord, sign: 1 | -1): void {
+  holding.tasks += sign;
+  holding.workUs += sign * task.workUs;
+  holding.bytes += sign * task.spec.bytes;
+}
+
+/**
+ * Weights under which each class gets at least `shareMin` while all are backlogged: classes below their floor are
+ * raised to it, and the rest share what is left in proportion to their weights.
+ */
+export function effectiveWeights(classes: readonly ClassConfig[]): readonly number[] {
+  const raised = new Set<number>();
+  for (;;) {
+    const floorSum = classes.reduce((sum, c, i) => sum + (raised.has(i) ? c.shareMin : 0), 0);
+    const weightSum = classes.reduce((sum, c, i) => sum + (raised.has(i) ? 0 : c.weight), 0);
+    const shares = classes.map((c, i) => (raised.has(i) ? c.shareMin : (c.weight / weightSum) * (1 - floorSum)));
+    const below = classes.findIndex((c, i) => !raised.has(i) && (shares[i] as number) < c.shareMin);
+    if (below === -1) return shares;
+    raised.add(below);
+  }
+}

@@ -1,0 +1,283 @@
+/**
+ * A lane: the queue of tasks that the same nodes can serve. Order: class, then tenant, both by start-time fair
+ * queueing over work; then earliest deadline inside the flow (Goyal, Vin, Chen 1996; counters as in VTC, OSDI'24).
+ *
+ * Tags. A flow's tag in a lane is `flow.served + offset`. The counter is shared by all lanes; the offset is fixed
+ * when the flow becomes backlogged *here*: its tag is then the greater of its last tag and the least tag of those
+ * backlogged here. So nobody hoards credit while idle, a light class never waits behind a backlog, and a lane that
+ * no node serves cannot hold everybody's clock back. Without a backlog the floor is the greatest tag ever served.
+ *
+ * Tags only grow, so heap keys may be stale-low and are refreshed at the top.
+ * Complexity: push, take, remove O(log flows) + O(log tasks of the flow); scanning holds nothing out of place.
+ */
+import { type HeapItem, KeyedHeap } from '../../base/keyed-heap.ts';
+import type { RefUs } from '../../base/units.ts';
+import type { Pool } from '../placement/pool.ts';
+import { DeadlineHeap } from './deadline-heap.ts';
+import type { ClassRecord, Flow } from './flow.ts';
+import { isMoreUrgent, type TaskRecord } from './task-record.ts';
+
+/** Size octaves of a flow are told apart by the power of two of its work in milliseconds, up to 2^30. */
+export function octaveOf(workUs: RefUs): number {
+  return 31 - Math.clz32(Math.min(1 << 30, 1 + Math.floor(workUs / 1_000)));
+}
+
+interface Octave {
+  readonly octave: number;
+  readonly heap: DeadlineHeap;
+  tasks: number;
+}
+
+export class LaneFlow implements HeapItem {
+  readonly flow: Flow;
+  readonly laneClass: LaneClass;
+  readonly order: number;
+  heapIndex = -1;
+  heapKey = 0;
+  tasks = 0;
+  workUs: RefUs = 0;
+  lastTag = 0;
+  offset = 0;
+  /** Work that this scan has promised to the flow without serving it yet, over weight. */
+  scanned = 0;
+  closedOctaves = 0;
+  readonly octaves: Octave[] = [];
+
+  constructor(flow: Flow, laneClass: LaneClass) {
+    this.flow = flow;
+    this.laneClass = laneClass;
+    this.order = flow.order;
+  }
+
+  get tag(): number {
+    return this.flow.counter.served + this.offset + this.scanned;
+  }
+
+  /** The earliest deadline among the octaves that this scan has not closed. */
+  head(): TaskRecord | null {
+    let best: TaskRecord | null = null;
+    for (const entry of this.octaves) {
+      if (this.closedOctaves & (1 << entry.octave)) continue;
+      const task = entry.heap.peek();
+      if (task !== null && (best === null || isMoreUrgent(task, best))) best = task;
+    }
+    return best;
+  }
+
+  octaveQueue(octave: number): Octave {
+    for (const entry of this.octaves) if (entry.octave === octave) return entry;
+    const entry: Octave = { octave, heap: new DeadlineHeap(), tasks: 0 };
+    this.octaves.push(entry);
+    return entry;
+  }
+}
+
+export class LaneClass {
+  readonly classRecord: ClassRecord;
+  /** Backlogged flows by tag. */
+  readonly flows: KeyedHeap<LaneFlow> = new KeyedHeap<LaneFlow>();
+  tasks = 0;
+  workUs: RefUs = 0;
+  lastTag = 0;
+  offset = 0;
+  scanned = 0;
+  /** Greatest tag of a flow served here: where everybody starts after an idle time. */
+  ceiling = 0;
+  /** Sum of the weights of backlogged flows. */
+  activeWeight = 0;
+
+  constructor(classRecord: ClassRecord) {
+    this.classRecord = classRecord;
+  }
+
+  get tag(): number {
+    return this.classRecord.counter.served + this.offset + this.scanned;
+  }
+
+  /** The backlogged flow with the least tag; its key is fresh. */
+  leastFlow(): LaneFlow | undefined {
+    for (;;) {
+      const top = this.flows.peek();
+      if (top === undefined || top.heapKey === Number.POSITIVE_INFINITY) return top;
+      const tag = top.tag;
+      if (tag <= top.heapKey) return top;
+      this.flows.update(top, tag);
+    }
+  }
+}
+
+export class Lane {
+  readonly key: string;
+  readonly pools: readonly Pool[];
+  readonly classes: readonly LaneClass[];
+  tasks = 0;
+  workUs: RefUs = 0;
+  /** Fairness between lanes that share a node: served work over the weight of the classes waiting. */
+  laneTag = 0;
+  #ceiling = 0;
+  readonly #touched: LaneFlow[] = [];
+
+  constructor(key: string, pools: readonly Pool[], classes: readonly ClassRecord[]) {
+    this.key = key;
+    this.pools = pools;
+    this.classes = classes.map((classRecord) => new LaneClass(classRecord));
+  }
+
+  /** Adds a task to its flow. The flow's own books (`Flow.enter`) are the caller's. */
+  push(task: TaskRecord): void {
+    const laneClass = this.classes[task.flow.classRecord.index] as LaneClass;
+    const laneFlow = this.#laneFlow(task.flow, laneClass);
+    if (laneClass.tasks === 0) this.#activateClass(laneClass);
+    if (laneFlow.tasks === 0) activateFlow(laneFlow, laneClass);
+    const entry = laneFlow.octaveQueue(octaveOf(task.workUs));
+    entry.heap.push(task);
+    entry.tasks += 1;
+    task.octave = entry.octave;
+    task.lane = this;
+    task.laneFlow = laneFlow;
+    this.#count(laneFlow, task, 1);
+    if (this.tasks === 1) this.#activate();
+  }
+
+  /** Takes a task out: dispatched, cancelled, evicted or expired. */
+  remove(task: TaskRecord): void {
+    const laneFlow = task.laneFlow as LaneFlow;
+    const laneClass = laneFlow.laneClass;
+    const entry = laneFlow.octaveQueue(task.octave);
+    entry.heap.remove(task);
+    entry.tasks -= 1;
+    if (entry.tasks === 0) laneFlow.octaves.splice(laneFlow.octaves.indexOf(entry), 1);
+    task.lane = null;
+    task.laneFlow = null;
+    this.#count(laneFlow, task, -1);
+    if (laneFlow.tasks === 0) {
+      laneFlow.lastTag = laneFlow.tag - laneFlow.scanned;
+      laneClass.flows.remove(laneFlow);
+      laneClass.activeWeight -= laneFlow.flow.weight;
+    }
+    if (laneClass.tasks === 0) {
+      laneClass.lastTag = laneClass.tag - laneClass.scanned;
+      laneClass.activeWeight = 0;
+    }
+    if (this.tasks === 0) for (const pool of this.pools) pool.backloggedLanes -= 1;
+  }
+
+  /** Charges a dispatch to class, flow and lane. Call before `remove`, so that the last tag includes it. */
+  charge(task: TaskRecord): void {
+    const laneFlow = task.laneFlow as LaneFlow;
+    const laneClass = laneFlow.laneClass;
+    const { flow } = laneFlow;
+    this.laneTag += task.workUs / this.#activeClassWeight();
+    laneClass.classRecord.counter.charge(task.workUs, laneClass.classRecord.weight);
+    flow.counter.charge(task.workUs, flow.weight);
+    laneClass.ceiling = Math.max(laneClass.ceiling, laneFlow.tag);
+    this.#ceiling = Math.max(this.#ceiling, laneClass.tag);
+    task.chargedUs = task.workUs;
+  }
+
+  /** The next task in fair order that the current scan has not held, or null. */
+  next(): TaskRecord | null {
+    let best: LaneClass | null = null;
+    let bestFlow: LaneFlow | undefined;
+    for (const laneClass of this.classes) {
+      if (laneClass.tasks === 0) continue;
+      const laneFlow = laneClass.leastFlow();
+      if (laneFlow === undefined || laneFlow.heapKey === Number.POSITIVE_INFINITY) continue;
+      if (best === null || laneClass.tag < best.tag) {
+        best = laneClass;
+        bestFlow = laneFlow;
+      }
+    }
+    return bestFlow === undefined ? null : bestFlow.head();
+  }
+
+  /**
+   * Steps over a task for the rest of this scan: who is next is decided as if it had been served, and its size
+   * octave of this flow is closed, since what is as big would wait too.
+   */
+  hold(task: TaskRecord): void {
+    const laneFlow = task.laneFlow as LaneFlow;
+    const { flow, laneClass } = laneFlow;
+    if (laneFlow.closedOctaves === 0) this.#touched.push(laneFlow);
+    laneFlow.closedOctaves |= 1 << task.octave;
+    laneFlow.scanned += task.workUs / flow.weight;
+    laneClass.scanned += task.workUs / laneClass.classRecord.weight;
+    laneClass.flows.update(laneFlow, laneFlow.head() === null ? Number.POSITIVE_INFINITY : laneFlow.tag);
+  }
+
+  /** Ends a scan: what was held counts as waiting again. */
+  endScan(): void {
+    for (const laneFlow of this.#touched) {
+      laneFlow.scanned = 0;
+      laneFlow.closedOctaves = 0;
+      laneFlow.laneClass.scanned = 0;
+      if (laneFlow.heapIndex !== -1) laneFlow.laneClass.flows.update(laneFlow, laneFlow.tag);
+    }
+    this.#touched.length = 0;
+  }
+
+  /** Share of the lane that a flow gets while all who wait now go on waiting; the flow itself counts as waiting. */
+  shareOf(flow: Flow): number {
+    const own = this.classes[flow.classRecord.index] as LaneClass;
+    const isFlowWaiting = flow.laneFlows.some((laneFlow) => laneFlow.laneClass === own && laneFlow.tasks > 0);
+    let classWeight = own.tasks === 0 ? own.classRecord.weight : 0;
+    for (const laneClass of this.classes) if (laneClass.tasks > 0) classWeight += laneClass.classRecord.weight;
+    const flowWeight = own.activeWeight + (isFlowWaiting ? 0 : flow.weight);
+    return (own.classRecord.weight / classWeight) * (flow.weight / flowWeight);
+  }
+
+  /** Work that the flow has waiting in this lane. */
+  queuedUsOf(flow: Flow): RefUs {
+    const laneClass = this.classes[flow.classRecord.index];
+    for (const laneFlow of flow.laneFlows) if (laneFlow.laneClass === laneClass) return laneFlow.workUs;
+    return 0;
+  }
+
+  #laneFlow(flow: Flow, laneClass: LaneClass): LaneFlow {
+    for (const laneFlow of flow.laneFlows) if (laneFlow.laneClass === laneClass) return laneFlow;
+    const laneFlow = new LaneFlow(flow, laneClass);
+    flow.laneFlows.push(laneFlow);
+    return laneFlow;
+  }
+
+  #activate(): void {
+    let floor = Number.POSITIVE_INFINITY;
+    for (const pool of this.pools) {
+      for (const other of pool.lanes) if (other !== this && other.tasks > 0) floor = Math.min(floor, other.laneTag);
+      pool.backloggedLanes += 1;
+    }
+    if (floor !== Number.POSITIVE_INFINITY) this.laneTag = Math.max(this.laneTag, floor);
+  }
+
+  #activateClass(laneClass: LaneClass): void {
+    let floor = Number.POSITIVE_INFINITY;
+    for (const other of this.classes) if (other.tasks > 0) floor = Math.min(floor, other.tag);
+    if (floor === Number.POSITIVE_INFINITY) floor = this.#ceiling;
+    laneClass.offset = Math.max(laneClass.lastTag, floor) - laneClass.classRecord.counter.served;
+  }
+
+  #activeClassWeight(): number {
+    let sum = 0;
+    for (const laneClass of this.classes) if (laneClass.tasks > 0) sum += laneClass.classRecord.weight;
+    return sum;
+  }
+
+  #count(laneFlow: LaneFlow, task: TaskRecord, sign: 1 | -1): void {
+    const work = sign * task.workUs;
+    laneFlow.tasks += sign;
+    laneFlow.workUs += work;
+    laneFlow.laneClass.tasks += sign;
+    laneFlow.laneClass.workUs += work;
+    this.tasks += sign;
+    this.workUs += work;
+  }
+}
+
+function activateFlow(laneFlow: LaneFlow, laneClass: LaneClass): void {
+  const least = laneClass.leastFlow();
+  const floor = least === undefined || least.heapKey === Number.POSITIVE_INFINITY ? laneClass.ceiling : least.tag;
+  const tag = Math.max(laneFlow.lastTag, floor);
+  laneFlow.offset = tag - laneFlow.flow.counter.served;
+  laneClass.flows.push(laneFlow, tag);
+  laneClass.activeWeight += laneFlow.flow.weight;
+}

@@ -1,0 +1,69 @@
+/**
+ * A task inside the scheduler: the spec, its place in every structure (intrusive links, so that cancel by handle
+ * needs no search), and what happened to it. One object per live task; nothing here outlives the outcome.
+ */
+import type { DurationUs, MonoUs, RefUs } from '../../base/units.ts';
+import type { NodeRecord } from '../health/node-record.ts';
+import type { TaskSpec } from '../request/task.ts';
+import type { Flow } from './flow.ts';
+import type { Lane, LaneFlow } from './lane.ts';
+
+export class TaskRecord {
+  readonly spec: TaskSpec;
+  /** Raised over the spec's for a class default that no node could meet. */
+  deadlineAt: MonoUs;
+  readonly submittedAt: MonoUs;
+  flow: Flow;
+  workUs: RefUs;
+  /** Work that must be done by the deadline: up to the first byte for streams. */
+  deadlineWorkUs: RefUs;
+  isRunning = false;
+  /** The outcome was given; only the node's permit is still out. */
+  isSettled = false;
+
+  /** Deadline order inside a lane's flow (pairing heap, see deadline-heap.ts). */
+  lane: Lane | null = null;
+  laneFlow: LaneFlow | null = null;
+  octave = 0;
+  child: TaskRecord | null = null;
+  sibling: TaskRecord | null = null;
+  previous: TaskRecord | null = null;
+
+  /** Order of arrival inside the flow, over all lanes: the newest is evicted first. */
+  older: TaskRecord | null = null;
+  newer: TaskRecord | null = null;
+
+  /** Deadline wheel (see deadline-wheel.ts). */
+  wheelSlot = -1;
+  wheelNext: TaskRecord | null = null;
+  wheelPrevious: TaskRecord | null = null;
+
+  /** The attempt under way, and the nodes that failed before. */
+  node: NodeRecord | null = null;
+  attempts = 0;
+  triedNodes: NodeRecord[] | null = null;
+  brokenNodes = 0;
+  isRetry = false;
+  isAborting = false;
+  hasFirstByte = false;
+  decidedAt: MonoUs = 0;
+  sentAt: MonoUs = 0;
+  /** In-flight tasks of the node when this one started: which point of the rate curve it measures. */
+  startInflight = 0;
+  predictedUs: DurationUs = 0;
+  chargedUs: RefUs = 0;
+
+  constructor(spec: TaskSpec, flow: Flow, now: MonoUs) {
+    this.spec = spec;
+    this.flow = flow;
+    this.submittedAt = now;
+    this.deadlineAt = spec.deadlineAt;
+    this.workUs = Math.max(1, Math.round(spec.workUs));
+    this.deadlineWorkUs = spec.stream ? Math.max(1, Math.min(this.workUs, Math.round(spec.firstByteWorkUs))) : this.workUs;
+  }
+}
+
+/** Earlier deadline first, then earlier arrival. */
+export function isMoreUrgent(a: TaskRecord, b: TaskRecord): boolean {
+  return a.deadlineAt < b.deadlineAt || (a.deadlineAt === b.deadlineAt && a.spec.id < b.spec.id);
+}

@@ -1,0 +1,35 @@
+/**
+ * Retries are paid for by completed work (Finagle's shape: a ratio and a small reserve), so that a failing fleet is
+ * not asked to do everything twice.
+ */
+import type { DurationUs, MonoUs, RefUs } from '../../base/units.ts';
+import type { RetryConfig } from '../config/types.ts';
+
+const RESERVE_WINDOW_US: DurationUs = 10_000_000;
+/** Deposits are capped, so that a long calm does not pay for a storm: two minutes of one reference accelerator. */
+const BALANCE_US_MAX: RefUs = 120_000_000;
+
+export class RetryBudget {
+  #balanceUs: RefUs = 0;
+  #windowStart: MonoUs = 0;
+  #reserveUsed = 0;
+
+  deposit(completedUs: RefUs, config: RetryConfig): void {
+    this.#balanceUs = Math.min(BALANCE_US_MAX, this.#balanceUs + completedUs * config.budgetRatio);
+  }
+
+  /** Takes the price of one retry from the balance, or one of the reserve; false when both are spent. */
+  withdraw(workUs: RefUs, now: MonoUs, config: RetryConfig): boolean {
+    if (this.#balanceUs >= workUs) {
+      this.#balanceUs -= workUs;
+      return true;
+    }
+    if (now - this.#windowStart >= RESERVE_WINDOW_US) {
+      this.#windowStart = now;
+      this.#reserveUsed = 0;
+    }
+    if (this.#reserveUsed >= config.budgetReserve) return false;
+    this.#reserveUsed += 1;
+    return true;
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * What happens to a task once a node has it: progress, the end of the attempt (the one release of the permit),
+ * retries, the deadline while running, and the client leaving.
+ */
+import type { DurationUs } from '../../base/units.ts';
+import type { NodeRecord } from '../health/node-record.ts';
+import type { Lane } from '../queue/lane.ts';
+import type { TaskRecord } from '../queue/task-record.ts';
+import { type AttemptResult, type FailureKind, NO_RETRY, type RetryHint } from '../request/outcome.ts';
+import type { Usage } from '../request/task.ts';
+import { dispatchLane, dispatchNode, hasRoom } from './dispatch.ts';
+import { afterFailure, afterSuccess, closeRoom, refreshNode } from './marks.ts';
+import { dequeue, enqueue, evict, forget, settle } from './settle.ts';
+import { type SchedulerState, workModelOf } from './state.ts';
+
+/** A running task that took this many times its predicted time when its deadline came speaks against the node. */
+const HANG_FACTOR = 3;
+/** Distinct healthy nodes that one body may break. */
+const BROKEN_NODES_MAX = 2;
+const SOON: RetryHint = { retryable: true, afterUs: 0 };
+
+type FailedAttempt = Extract<AttemptResult, { kind: 'failed' }>;
+
+export function attemptSent(state: SchedulerState, task: TaskRecord): void {
+  if (task.node !== null && task.sentAt === 0) task.sentAt = state.now;
+}
+
+/** From the first content byte on, a stream's deadline is met and nothing is retried. */
+export function attemptFirstByte(state: SchedulerState, task: TaskRecord): void {
+  if (task.node === null || task.hasFirstByte) return;
+  task.hasFirstByte = true;
+  if (task.spec.stream) state.wheel.remove(task);
+}
+
+export function attemptEnded(state: SchedulerState, task: TaskRecord, result: AttemptResult): void {
+  const { node } = task;
+  if (node === null) return;
+  const elapsedUs = Math.max(1, state.now - Math.max(task.sentAt === 0 ? task.decidedAt : task.sentAt, queuedUntil(task, node)));
+  node.release(task, state.now);
+  task.flow.running -= 1;
+  task.node = null;
+  if (!task.isSettled) state.counts.running -= 1;
+  switch (result.kind) {
+    case 'ok':
+      succeeded(state, task, node, { elapsedUs, usage: result.usage });
+      break;
+    case 'declined':
+      correct(task, task.workUs);
+      finish(state, task, () => settle(state, task, { kind: 'failed', reason: 'declined', hint: NO_RETRY }));
+      break;
+    case 'aborted':
+      correct(task, Math.min(task.workUs, elapsedUs * node.rateOf(task.spec.model, task.startInflight)));
+      finish(state, task, () => settle(state, task, { kind: 'cancelled' }));
+      break;
+    case 'failed':
+      failed(state, task, node, result);
+      break;
+  }
+  refreshNode(state, node);
+  dispatchNode(state, node);
+}
+
+/** The client left. */
+export function cancel(state: SchedulerState, task: TaskRecord): void {
+  if (task.isSettled) return;
+  if (task.isRunning) return stop(state, task, () => settle(state, task, { kind: 'cancelled' }));
+  dequeue(task);
+  settle(state, task, { kind: 'cancelled' });
+}
+
+/** The deadline passed: what waits leaves, what runs is aborted, for nobody waits for its answer any more. */
+export function expire(state: SchedulerState, task: TaskRecord): void {
+  if (!task.isRunning) return evict(state, task, 'wait-expired');
+  const node = task.node as NodeRecord;
+  if (state.now - task.decidedAt > HANG_FACTOR * task.predictedUs) afterFailure(state, node, 'timeout');
+  stop(state, task, () => settle(state, task, { kind: 'failed', reason: 'node-timeout', hint: SOON }));
+  refreshNode(state, node);
+}
+
+function stop(state: SchedulerState, task: TaskRecord, end: () => void): void {
+  const node = task.node as NodeRecord;
+  end();
+  if (!task.isAborting) state.out.abort(task.spec.id, node.spec.id);
+  task.isAborting = true;
+}
+
+function succeeded(
+  state: SchedulerState,
+  task: TaskRecord,
+  node: NodeRecord,
+  done: { readonly elapsedUs: DurationUs; readonly usage: Usage | undefined },
+): void {
+  const actualUs = workModelOf(state, task.spec.model).actual(done.usage, task.workUs);
+  node.learn(task.spec.model, actualUs, done.elapsedUs, task.startInflight);
+  state.margin.observe(done.elapsedUs, task.predictedUs);
+  state.budget.deposit(actualUs, state.config.retry);
+  correct(task, actualUs);
+  afterSuccess(state, node);
+  finish(state, task, () => settle(state, task, { kind: 'served' }));
+}
+
+function failed(state: SchedulerState, task: TaskRecord, node: NodeRecord, result: FailedAttempt): void {
+  correct(task, 0);
+  if (task.isSettled) return forget(state, task);
+  if (breaksNode(result.failure) && node.failures.isClean) task.brokenNodes += 1;
+  if (result.failure === 'refused') closeRoom(state, node, result.nodeRetryAfterUs ?? 0);
+  afterFailure(state, node, result.failure);
+  if (task.brokenNodes >= BROKEN_NODES_MAX) {
+    state.poison.mark(task.spec.fingerprint, state.now);
+    return settle(state, task, { kind: 'failed', reason: 'poison', hint: NO_RETRY });
+  }
+  if (result.retryable && retry(state, task, node)) return;
+  const reason = result.failure === 'timeout' ? 'node-timeout' : 'node-failed';
+  settle(state, task, { kind: 'failed', reason, hint: SOON });
+}
+
+/** Puts the task back for another node, if one is left, the budget allows it and the attempts are not used up. */
+function retry(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
+  const { retry: config } = state.config;
+  if (task.attempts >= config.attemptsMax || state.isShuttingDown) return false;
+  const lane = state.fleet.laneFor(task.spec.model, task.spec.needs);
+  if (typeof lane === 'string') return false;
+  task.triedNodes = [...(task.triedNodes ?? []), node];
+  if (!hasOtherNode(state, lane, task)) return false;
+  if (!state.budget.withdraw(task.workUs, state.now, config)) return false;
+  task.isRunning = false;
+  enqueue(lane, task);
+  if (hasRoom(lane)) dispatchLane(state, lane);
+  return true;
+}
+
+function hasOtherNode(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
+  let open = 0;
+  for (const pool of lane.pools) open += pool.openSeats;
+  for (const node of task.triedNodes ?? []) {
+    if (node.isOpen(state.now) && node.seats.some((seat) => lane.pools.includes(seat.pool))) open -= 1;
+  }
+  return open > 0;
+}
+
+function breaksNode(failure: FailureKind): boolean {
+  return failure === 'reset' || failure === 'protocol' || failure === 'timeout';
+}
+
+/** Replaces the charged estimate by what was really used, so that a wrong estimate cannot be gamed. */
+function correct(task: TaskRecord, actualUs: number): void {
+  const { flow } = task;
+  const record = flow.classRecord;
+  const difference = actualUs - task.chargedUs;
+  if (difference > 0) {
+    record.counter.charge(difference, record.weight);
+    flow.counter.charge(difference, flow.weight);
+  } else {
+    record.counter.refund(-difference, record.weight);
+    flow.counter.refund(-difference, flow.weight);
+  }
+  task.chargedUs = actualUs;
+}
+
+function finish(state: SchedulerState, task: TaskRecord, end: () => void): void {
+  if (task.isSettled) forget(state, task);
+  else end();
+}
+
+/** A task sent ahead waits inside the node until the one before it is done. */
+function queuedUntil(task: TaskRecord, node: NodeRecord): number {
+  return node.spec.slots === 1 && node.lastDoneAt > task.decidedAt ? node.lastDoneAt : 0;
+}
+

@@ -1,0 +1,143 @@
+/** Views of the state for people: nodes, queue, dump. Computed on demand. */
+import type { DurationMs, MonoUs } from '../../base/units.ts';
+import { laneCapacity } from '../admission/feasibility.ts';
+import type { NodeRecord } from '../health/node-record.ts';
+import type { Holding } from '../queue/flow.ts';
+import { totalOf } from '../admission/bounds.ts';
+import type { TaskRecord } from '../queue/task-record.ts';
+import type { NodeMemory } from './events.ts';
+import { stateOf } from './marks.ts';
+import type { SchedulerState } from './state.ts';
+import type { Accounts, NodeView, QueueGroupView, QueueView } from './views.ts';
+
+/** Tenants shown by name; the rest are in the totals. */
+const TENANTS_SHOWN_MAX = 100;
+
+export function accountsOf(state: SchedulerState): Accounts {
+  return { ...state.counts, queued: totalOf(state.classes).tasks };
+}
+
+export function nodeView(state: SchedulerState, node: NodeRecord, now: MonoUs): NodeView {
+  return {
+    id: node.spec.id,
+    state: stateOf(node, now),
+    spec: node.spec,
+    health: round(node.health, 3),
+    rates: node.rates(),
+    inflight: node.running.size,
+    slots: node.slotsMax(state.config),
+    drainMs: round(node.drainUs(now) / 1_000, 1),
+    cordoned: node.cordoned,
+    draining: node.draining,
+    ejectedForMs: Math.max(0, node.ejectedUntil - now) / 1_000,
+    ejections: node.ejections,
+  };
+}
+
+export function memoryOf(node: NodeRecord, now: MonoUs): NodeMemory {
+  return {
+    cordoned: node.cordoned,
+    draining: node.draining,
+    ejectedForUs: Math.max(0, node.ejectedUntil - now),
+    ejections: node.ejections,
+    rates: node.rates(),
+  };
+}
+
+export function queueView(state: SchedulerState, now: MonoUs): QueueView {
+  const byModel = new Map<string, Group>();
+  const byClass = new Map<string, Group>();
+  const byTenant = new Map<string, Group>();
+  let oldestWaitMs = 0;
+  for (const record of state.classes) {
+    const group: Group = { depth: record.queued.tasks, workMs: record.queued.workUs / 1_000, oldestWaitMs: 0 };
+    byClass.set(record.config.name, group);
+    for (const flow of record.victims) {
+      const waitMs = flow.oldest === null ? 0 : (now - flow.oldest.submittedAt) / 1_000;
+      group.oldestWaitMs = Math.max(group.oldestWaitMs, waitMs);
+      if (byTenant.size < TENANTS_SHOWN_MAX || byTenant.has(flow.tenant)) merge(byTenant, flow.tenant, flow.queued, waitMs);
+      for (let task = flow.oldest; task !== null; task = task.newer) addTask(byModel, task, now);
+    }
+    oldestWaitMs = Math.max(oldestWaitMs, group.oldestWaitMs);
+  }
+  const total = totalOf(state.classes);
+  return {
+    depth: total.tasks,
+    workMs: round(total.workUs / 1_000, 1),
+    oldestWaitMs: round(oldestWaitMs, 1),
+    bytes: total.bytes,
+    running: state.counts.running,
+    byClass: asRecord(byClass),
+    byTenant: asRecord(byTenant),
+    byModel: asRecord(byModel),
+  };
+}
+
+/** The whole state without prompts, keys or credentials. */
+export function dumpOf(state: SchedulerState, now: MonoUs): unknown {
+  return {
+    now,
+    accounts: accountsOf(state),
+    permits: [...state.fleet.nodes.values()].reduce((sum, node) => sum + node.running.size, 0),
+    margin: state.margin.within(0, Number.POSITIVE_INFINITY),
+    poisonMarks: state.poison.size,
+    shedClasses: state.shedClasses,
+    classes: state.classes.map((record) => ({
+      name: record.config.name,
+      share: record.weight,
+      served: record.counter.served,
+      queued: record.queued,
+      flows: [...record.flows.values()].slice(0, TENANTS_SHOWN_MAX).map((flow) => ({
+        tenant: flow.tenant,
+        weight: flow.weight,
+        served: flow.counter.served,
+        queued: flow.queued,
+        running: flow.running,
+      })),
+    })),
+    lanes: [...state.fleet.lanes.values()].map((lane) => ({
+      key: lane.key,
+      pools: lane.pools.map((pool) => pool.key),
+      tasks: lane.tasks,
+      workUs: lane.workUs,
+      capacity: laneCapacity(lane),
+      isHeld: state.heldLanes.has(lane),
+    })),
+    nodes: [...state.fleet.nodes.values()].map((node) => ({
+      ...nodeView(state, node, now),
+      running: [...node.running].map((task) => task.spec.id),
+    })),
+  };
+}
+
+interface Group {
+  depth: number;
+  workMs: DurationMs;
+  oldestWaitMs: DurationMs;
+}
+
+function merge(groups: Map<string, Group>, name: string, holding: Holding, waitMs: DurationMs): void {
+  const group = groups.get(name) ?? { depth: 0, workMs: 0, oldestWaitMs: 0 };
+  group.depth += holding.tasks;
+  group.workMs += holding.workUs / 1_000;
+  group.oldestWaitMs = Math.max(group.oldestWaitMs, waitMs);
+  groups.set(name, group);
+}
+
+function addTask(groups: Map<string, Group>, task: TaskRecord, now: MonoUs): void {
+  const holding = { tasks: 1, workUs: task.workUs, bytes: 0 };
+  merge(groups, task.spec.model, holding, (now - task.submittedAt) / 1_000);
+}
+
+function asRecord(groups: ReadonlyMap<string, Group>): Record<string, QueueGroupView> {
+  return Object.fromEntries(
+    [...groups].map(([name, group]) => [
+      name,
+      { depth: group.depth, workMs: round(group.workMs, 1), oldestWaitMs: round(group.oldestWaitMs, 1) },
+    ]),
+  );
+}
+
+function round(value: number, digits: number): number {
+  return Number.isFinite(value) ? Number(value.toFixed(digits)) : 0;
+}

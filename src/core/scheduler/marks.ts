@@ -1,0 +1,123 @@
+/**
+ * The marks of nodes: who is open, suspect, ejected, on trial; and the one timer per node that ends them.
+ * Every mark is a lease: extending keeps the later expiry, and none needs completed work to end.
+ */
+import type { DurationUs, MonoUs } from '../../base/units.ts';
+import type { NodeRecord } from '../health/node-record.ts';
+import type { NodeState } from '../health/state.ts';
+import type { FailureKind } from '../request/outcome.ts';
+import { dispatchNode } from './dispatch.ts';
+import type { SchedulerState } from './state.ts';
+
+/** Probes in a row that must fail before a node is suspect: one lost packet is not a dead node. */
+const FAILED_PROBES_MAX = 2;
+/** Longest time for which a node's own retry-after is believed. */
+const REFUSED_US_MAX: DurationUs = 60_000_000;
+
+/** Brings index, state and timer in line with the node's marks. Call after every change of a node. */
+export function refreshNode(state: SchedulerState, node: NodeRecord): void {
+  if (!state.fleet.nodes.has(node.spec.id)) return;
+  state.fleet.place(node, state.now, state.config);
+  const derived = stateOf(node, state.now);
+  if (derived !== node.state) {
+    node.state = derived;
+    state.out.nodeState(node.spec.id, derived);
+  }
+  setTimer(state, node);
+  if (node.draining && node.running.size === 0) state.out.nodeDrained(node.spec.id);
+}
+
+export function stateOf(node: NodeRecord, now: MonoUs): NodeState {
+  if (node.cordoned) return 'cordoned';
+  if (node.draining) return 'draining';
+  if (node.ejectedUntil > now) return 'ejected';
+  if (node.suspectUntil > now) return 'suspect';
+  return node.verified ? 'active' : 'unverified';
+}
+
+export function afterSuccess(state: SchedulerState, node: NodeRecord): void {
+  node.verified = true;
+  node.isTrial = false;
+  node.successes += 1;
+  node.refusedUntil = 0;
+  if (node.successes >= state.config.health.slowStartTasks) node.ejections = 0;
+  node.failures.record(true);
+  if (isTooSlow(state, node)) {
+    node.baselineRate = node.speed(1);
+    eject(state, node);
+  }
+}
+
+/** A failure that speaks against the node. On trial one is enough. */
+export function afterFailure(state: SchedulerState, node: NodeRecord, failure: FailureKind): void {
+  const isOverLimit = node.failures.record(false);
+  const isUnreachable = failure === 'connect' && node.failedProbes > 0;
+  if (isOverLimit || node.isTrial || isUnreachable) eject(state, node);
+}
+
+/** The node said that it is full: no new task until the lease ends, or until something finishes there. */
+export function closeRoom(state: SchedulerState, node: NodeRecord, askedUs: DurationUs): void {
+  const leaseUs = Math.min(REFUSED_US_MAX, Math.max(askedUs, state.config.health.refusedMs * 1_000));
+  node.refusedUntil = Math.max(node.refusedUntil, state.now + leaseUs);
+}
+
+export function eject(state: SchedulerState, node: NodeRecord): void {
+  const { ejectMs, ejectMsMax } = state.config.health;
+  const sleepUs = Math.min(ejectMsMax, ejectMs * 2 ** Math.min(16, node.ejections)) * 1_000;
+  node.ejections += 1;
+  node.ejectedUntil = Math.max(node.ejectedUntil, state.now + sleepUs);
+  node.verified = false;
+  node.isTrial = true;
+  node.successes = 0;
+  node.failures.reset();
+}
+
+export function probed(state: SchedulerState, node: NodeRecord, alive: boolean): void {
+  if (alive) {
+    node.failedProbes = 0;
+    if (node.heartbeatDueAt === Number.POSITIVE_INFINITY || node.heartbeatDueAt > state.now) node.suspectUntil = 0;
+  } else {
+    node.failedProbes += 1;
+    if (node.failedProbes >= FAILED_PROBES_MAX) suspect(state, node);
+  }
+  refreshNode(state, node);
+  if (alive) dispatchNode(state, node);
+}
+
+export function heartbeat(state: SchedulerState, node: NodeRecord): void {
+  if (node.spec.heartbeats) node.heartbeatDueAt = state.now + state.config.health.suspectAfterMs * 1_000;
+  if (node.failedProbes < FAILED_PROBES_MAX) node.suspectUntil = 0;
+  refreshNode(state, node);
+  dispatchNode(state, node);
+}
+
+/** A node's timer fired: whatever lease ended, the node is looked at again. */
+export function nodeTimerFired(state: SchedulerState, node: NodeRecord): void {
+  if (node.heartbeatDueAt <= state.now) {
+    node.heartbeatDueAt = Number.POSITIVE_INFINITY;
+    suspect(state, node);
+  }
+  refreshNode(state, node);
+  dispatchNode(state, node);
+}
+
+function suspect(state: SchedulerState, node: NodeRecord): void {
+  node.suspectUntil = Math.max(node.suspectUntil, state.now + state.config.health.suspectLeaseMs * 1_000);
+}
+
+/** Below the least health by its own speed. Ejecting it once gives it a trial and a new baseline, not an exile. */
+function isTooSlow(state: SchedulerState, node: NodeRecord): boolean {
+  return node.baselineRate > 0 && node.speed(1) < node.baselineRate * state.config.placement.healthMin;
+}
+
+function setTimer(state: SchedulerState, node: NodeRecord): void {
+  let at = node.heartbeatDueAt;
+  for (const lease of [node.suspectUntil, node.ejectedUntil, node.refusedUntil, node.readingUntil]) {
+    if (lease > state.now) at = Math.min(at, lease);
+  }
+  const timers = state.nodeTimers;
+  if (at === Number.POSITIVE_INFINITY) {
+    if (node.heapIndex !== -1) timers.remove(node);
+  } else if (node.heapIndex === -1) timers.push(node, at);
+  else timers.update(node, at);
+}

@@ -1,0 +1,72 @@
+/** Nodes that come, go, report and are told to stand back. */
+import { NodeRecord } from '../health/node-record.ts';
+import { dispatchNode } from './dispatch.ts';
+import type { EngineReading, NodeMemory, NodeSpec } from './events.ts';
+import { refreshNode } from './marks.ts';
+import { evict } from './settle.ts';
+import type { SchedulerState } from './state.ts';
+
+/** A new node, or a new statement of a known one: then marks, rates and running tasks stay. */
+export function registerNode(state: SchedulerState, spec: NodeSpec, memory: NodeMemory | undefined): void {
+  const known = state.fleet.nodes.get(spec.id);
+  const node = known ?? new NodeRecord(spec, state.nodeOrder++);
+  if (known !== undefined) {
+    const hasSameOffer = JSON.stringify(known.spec.models) === JSON.stringify(spec.models) && known.spec.labels['zone'] === spec.labels['zone'];
+    if (!hasSameOffer) state.fleet.unseat(known);
+    known.restate(spec);
+    if (!hasSameOffer) state.fleet.seat(known);
+  } else {
+    if (memory !== undefined) restore(state, node, memory);
+    state.fleet.seat(node);
+    state.out.nodeState(spec.id, node.state);
+  }
+  node.heartbeatDueAt = spec.heartbeats
+    ? state.now + state.config.health.suspectAfterMs * 1_000
+    : Number.POSITIVE_INFINITY;
+  refreshNode(state, node);
+  dispatchNode(state, node);
+}
+
+/** Running tasks keep their permits until their attempts end; what no node can serve any more is evicted. */
+export function removeNode(state: SchedulerState, node: NodeRecord): void {
+  if (node.heapIndex !== -1) state.nodeTimers.remove(node);
+  state.fleet.unseat(node);
+  node.state = 'gone';
+  state.out.nodeState(node.spec.id, 'gone');
+  for (const lane of state.fleet.lanes.values()) {
+    if (lane.tasks === 0 || lane.pools.some((pool) => pool.seats.size > 0)) continue;
+    for (let task = lane.next(); task !== null; task = lane.next()) evict(state, task, 'no-node');
+  }
+}
+
+/**
+ * An engine's account of itself closes or opens its room. What it does not say is unknown and changes nothing; what
+ * was sent since it last looked is covered by our own count of in-flight tasks.
+ */
+export function nodeReading(state: SchedulerState, node: NodeRecord, reading: EngineReading): void {
+  node.reading = reading;
+  const { cacheUseMax, cacheUseResume } = state.config.placement;
+  const isWaiting = (reading.waiting ?? 0) > 0;
+  const cacheUse = reading.cacheUse ?? 0;
+  const isCacheFull = node.readingFull ? cacheUse > cacheUseResume : cacheUse > cacheUseMax;
+  node.readingFull = isWaiting || isCacheFull;
+  node.readingUntil = node.readingFull ? state.now + READING_LEASE_US : 0;
+  refreshNode(state, node);
+  dispatchNode(state, node);
+}
+
+/** A reading that closes a node's room counts for this long; then it is stale, and unknown is not full. */
+const READING_LEASE_US = 5_000_000;
+
+function restore(state: SchedulerState, node: NodeRecord, memory: NodeMemory): void {
+  node.cordoned = memory.cordoned;
+  node.draining = memory.draining;
+  node.ejections = memory.ejections;
+  if (memory.ejectedForUs > 0) {
+    node.ejectedUntil = state.now + memory.ejectedForUs;
+    node.isTrial = true;
+  }
+  for (const { model, rate, observations } of memory.rates) {
+    if (observations > 0) node.restoreRate(model, rate, observations);
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Laying queued tasks anew: after pools came or went, and after the classes changed. Rare and paced: many nodes that
+ * join at once cause one relay, not one each. New tasks use the new lanes at once.
+ */
+import type { DurationUs } from '../../base/units.ts';
+import type { SchedulerConfig } from '../config/types.ts';
+import type { ClassRecord } from '../queue/flow.ts';
+import type { Lane } from '../queue/lane.ts';
+import type { TaskRecord } from '../queue/task-record.ts';
+import { dispatchLane, hasRoom } from './dispatch.ts';
+import { dequeue, enqueue, settle } from './settle.ts';
+import { applyConfig, classRecords, flowOf, type SchedulerState } from './state.ts';
+
+const RELAY_EVERY_US: DurationUs = 250_000;
+
+/** Relays if lanes are stale and the last time is long enough ago. */
+export function relayWhenDue(state: SchedulerState): void {
+  if (!state.fleet.lanesAreStale || state.now < state.relayAt) return;
+  state.relayAt = state.now + RELAY_EVERY_US;
+  relay(state, state.classes);
+}
+
+export function reconfigure(state: SchedulerState, config: SchedulerConfig): void {
+  const classes = classRecords(config, state.classByName);
+  const isSame = classes.length === state.classes.length && classes.every((c, i) => c.config.name === state.classes[i]?.config.name);
+  if (isSame) {
+    for (const [index, record] of state.classes.entries()) {
+      record.config = (classes[index] as ClassRecord).config;
+      record.weight = (classes[index] as ClassRecord).weight;
+    }
+  } else {
+    relay(state, classes, config);
+  }
+  applyConfig(state, config);
+  for (const node of state.fleet.nodes.values()) state.fleet.place(node, state.now, config);
+}
+
+/** Takes out every queued task and lays it into the lanes, and the classes, as they are now. O(queued x log). */
+function relay(state: SchedulerState, classes: ClassRecord[], config: SchedulerConfig = state.config): void {
+  const tasks = queuedTasks(state);
+  for (const task of tasks) dequeue(task);
+  const previous = new Map(state.classByName);
+  state.classes = classes;
+  state.classByName = new Map(classes.map((record) => [record.config.name, record]));
+  state.fleet.relay(classes);
+  state.heldLanes.clear();
+  for (const task of state.tasks.values()) moveFlow(state, task, config, previous);
+  const lanes = new Set<Lane>();
+  for (const task of tasks) {
+    const lane = state.fleet.laneFor(task.spec.model, task.spec.needs);
+    if (typeof lane === 'string') {
+      settle(state, task, { kind: 'evicted', reason: 'no-node', hint: { retryable: true, afterUs: 0 } });
+      continue;
+    }
+    enqueue(lane, task);
+    lanes.add(lane);
+  }
+  for (const lane of lanes) if (hasRoom(lane)) dispatchLane(state, lane);
+}
+
+/** A task of a removed class goes on in the default class. */
+function moveFlow(
+  state: SchedulerState,
+  task: TaskRecord,
+  config: SchedulerConfig,
+  previous: ReadonlyMap<string, ClassRecord>,
+): void {
+  const { classRecord, tenant } = task.flow;
+  const { name } = classRecord.config;
+  const target = state.classByName.get(name) ?? state.classByName.get(config.defaultClass);
+  if (target === undefined || (target === classRecord && previous.get(name) === target)) return;
+  if (task.node !== null) task.flow.running -= 1;
+  task.flow = flowOf(state, target, tenant);
+  if (task.node !== null) task.flow.running += 1;
+}
+
+/** Every queued task in order of arrival. */
+function queuedTasks(state: SchedulerState): TaskRecord[] {
+  const tasks: TaskRecord[] = [];
+  for (const record of state.classes) {
+    for (const flow of record.victims) {
+      for (let task = flow.oldest; task !== null; task = task.newer) tasks.push(task);
+    }
+  }
+  return tasks.sort((a, b) => a.spec.id - b.spec.id);
+}

@@ -1,0 +1,47 @@
+/** The only places where a task enters a queue, leaves one, and gets its outcome. */
+import { invariant } from '../../base/assert.ts';
+import type { DurationUs } from '../../base/units.ts';
+import { flowWaitUs } from '../admission/feasibility.ts';
+import type { Lane } from '../queue/lane.ts';
+import type { TaskRecord } from '../queue/task-record.ts';
+import type { EvictReason, Outcome, RetryHint } from '../request/outcome.ts';
+import type { SchedulerState } from './state.ts';
+
+export function enqueue(lane: Lane, task: TaskRecord): void {
+  task.flow.enter(task);
+  lane.push(task);
+}
+
+export function dequeue(task: TaskRecord): void {
+  (task.lane as Lane).remove(task);
+  task.flow.leave(task);
+}
+
+/** Gives the task its one outcome. A task with a permit out stays known until the permit comes back. */
+export function settle(state: SchedulerState, task: TaskRecord, outcome: Outcome): void {
+  invariant(!task.isSettled, 'A task has exactly one outcome');
+  task.isSettled = true;
+  state.wheel.remove(task);
+  state.counts[outcome.kind] += 1;
+  if (task.node === null) forget(state, task);
+  else state.counts.running -= 1;
+  state.out.outcome(task.spec.id, outcome);
+}
+
+/** Drops the last reference to a task. */
+export function forget(state: SchedulerState, task: TaskRecord): void {
+  state.tasks.delete(task.spec.id);
+}
+
+export function evict(state: SchedulerState, task: TaskRecord, reason: EvictReason): void {
+  const lane = task.lane as Lane;
+  const hint = retryHint(lane, task);
+  dequeue(task);
+  settle(state, task, { kind: 'evicted', reason, hint });
+}
+
+/** A retry would wait for the flow's queue to drain at its share, and for its own service. */
+export function retryHint(lane: Lane, task: TaskRecord): RetryHint {
+  const waitUs: DurationUs = flowWaitUs(lane, task.flow);
+  return { retryable: true, afterUs: Number.isFinite(waitUs) ? Math.round(waitUs) : 0 };
+}

@@ -1,0 +1,160 @@
+/**
+ * The scheduler's state, shared by the modules that each hold one part of its rules. Nothing outside this folder
+ * sees it; `dump` and the views describe it.
+ */
+import { KeyedHeap } from '../../base/keyed-heap.ts';
+import { createPrng, type Prng } from '../../base/prng.ts';
+import type { MonoUs, TaskId, TenantId } from '../../base/units.ts';
+import { PredictionMargin } from '../admission/margin.ts';
+import type { SchedulerConfig } from '../config/types.ts';
+import type { NodeRecord } from '../health/node-record.ts';
+import { type Choice, type ChooseContext, emptyChoice } from '../placement/choose.ts';
+import { Fleet } from '../placement/fleet.ts';
+import { DeadlineWheel } from '../queue/deadline-wheel.ts';
+import { ClassRecord, effectiveWeights, Flow, type Holding } from '../queue/flow.ts';
+import type { Lane } from '../queue/lane.ts';
+import type { TaskRecord } from '../queue/task-record.ts';
+import { GENERIC_PROFILE, WorkModel } from '../request/work.ts';
+import { RetryBudget } from '../retry/budget.ts';
+import { PoisonMarks } from '../retry/poison.ts';
+import type { EffectSink } from './effects.ts';
+
+/** Idle flows are forgotten beyond this number; a flow with tasks is bounded by the bound on tasks. */
+export const FLOWS_MAX = 131_072;
+/** Models whose token ratios are remembered; configured and offered models come first by nature. */
+export const WORK_MODELS_MAX = 10_000;
+
+export interface Counts {
+  arrived: number;
+  served: number;
+  degraded: number;
+  rejected: number;
+  evicted: number;
+  failed: number;
+  cancelled: number;
+  /** Assigned and without an outcome. */
+  running: number;
+}
+
+export interface SchedulerState {
+  config: SchedulerConfig;
+  classes: ClassRecord[];
+  classByName: Map<string, ClassRecord>;
+  tenantWeights: Map<TenantId, number>;
+  readonly fleet: Fleet;
+  /** Every task without an outcome or with a permit not yet released. */
+  readonly tasks: Map<TaskId, TaskRecord>;
+  readonly wheel: DeadlineWheel;
+  readonly counts: Counts;
+  /** Next instant at which a node's marks must be looked at. */
+  readonly nodeTimers: KeyedHeap<NodeRecord>;
+  readonly margin: PredictionMargin;
+  readonly budget: RetryBudget;
+  readonly poison: PoisonMarks;
+  readonly workModels: Map<string, WorkModel>;
+  readonly choice: Choice;
+  readonly context: ChooseContext;
+  readonly prng: Prng;
+  /** Lanes that left a node idle on purpose, and when to think again. */
+  readonly heldLanes: Set<Lane>;
+  heldRecheckAt: MonoUs;
+  relayAt: MonoUs;
+  flowOrder: number;
+  nodeOrder: number;
+  shedClasses: number;
+  isShuttingDown: boolean;
+  out: EffectSink;
+  now: MonoUs;
+}
+
+export function createState(config: SchedulerConfig, out: EffectSink): SchedulerState {
+  const prng = createPrng(config.seed);
+  const classes = classRecords(config, new Map());
+  const state: SchedulerState = {
+    config,
+    classes,
+    classByName: new Map(classes.map((record) => [record.config.name, record])),
+    tenantWeights: new Map(),
+    fleet: new Fleet(classes),
+    tasks: new Map(),
+    wheel: new DeadlineWheel(),
+    counts: { arrived: 0, served: 0, degraded: 0, rejected: 0, evicted: 0, failed: 0, cancelled: 0, running: 0 },
+    nodeTimers: new KeyedHeap(),
+    margin: new PredictionMargin(),
+    budget: new RetryBudget(),
+    poison: new PoisonMarks(),
+    workModels: new Map(),
+    choice: emptyChoice(),
+    context: { config, prng, now: 0 },
+    prng,
+    heldLanes: new Set(),
+    heldRecheckAt: Number.POSITIVE_INFINITY,
+    relayAt: 0,
+    flowOrder: 0,
+    nodeOrder: 0,
+    shedClasses: 0,
+    isShuttingDown: false,
+    out,
+    now: 0,
+  };
+  applyConfig(state, config);
+  return state;
+}
+
+/** Takes over what does not touch queued tasks: weights, profiles. Counters, rates and marks stay. */
+export function applyConfig(state: SchedulerState, config: SchedulerConfig): void {
+  state.config = config;
+  (state.context as { config: SchedulerConfig }).config = config;
+  state.tenantWeights = new Map(config.tenantWeights.map((row) => [row.id, row.weight]));
+  for (const record of state.classes) {
+    for (const flow of record.flows.values()) flow.weight = state.tenantWeights.get(flow.tenant) ?? 1;
+  }
+  for (const model of config.models) {
+    const known = state.workModels.get(model.id);
+    state.workModels.set(model.id, known === undefined ? new WorkModel(model.profile) : known.withProfile(model.profile));
+  }
+}
+
+/** Class records in configured order; those that exist keep their counters. */
+export function classRecords(config: SchedulerConfig, known: ReadonlyMap<string, ClassRecord>): ClassRecord[] {
+  const weights = effectiveWeights(config.classes);
+  return config.classes.map((classConfig, index) => {
+    const record = new ClassRecord(index, classConfig, weights[index] as number);
+    record.counter.served = known.get(classConfig.name)?.counter.served ?? 0;
+    return record;
+  });
+}
+
+export function flowOf(state: SchedulerState, record: ClassRecord, tenant: TenantId): Flow {
+  const known = record.flows.get(tenant);
+  if (known !== undefined) return known;
+  if (record.flows.size >= FLOWS_MAX) forgetIdleFlows(record);
+  const flow = new Flow(record, {
+    tenant,
+    weight: state.tenantWeights.get(tenant) ?? 1,
+    order: state.flowOrder++,
+    tenantQueued: tenantHolding(state, tenant),
+  });
+  record.flows.set(tenant, flow);
+  return flow;
+}
+
+function tenantHolding(state: SchedulerState, tenant: TenantId): Holding {
+  for (const record of state.classes) {
+    const flow = record.flows.get(tenant);
+    if (flow !== undefined) return flow.tenantQueued;
+  }
+  return { tasks: 0, workUs: 0, bytes: 0 };
+}
+
+function forgetIdleFlows(record: ClassRecord): void {
+  for (const [tenant, flow] of record.flows) if (flow.isIdle) record.flows.delete(tenant);
+}
+
+export function workModelOf(state: SchedulerState, model: string): WorkModel {
+  const known = state.workModels.get(model);
+  if (known !== undefined) return known;
+  const created = new WorkModel(GENERIC_PROFILE);
+  if (state.workModels.size < WORK_MODELS_MAX) state.workModels.set(model, created);
+  return created;
+}

@@ -1,0 +1,100 @@
+/**
+ * Admission: what is refused before it queues, in the order of cost. While a node is idle that would finish the task
+ * by its deadline, nothing is refused for queueing.
+ */
+import { victimsFor } from '../admission/bounds.ts';
+import { bestServiceUs, flowWaitUs, gateUs } from '../admission/feasibility.ts';
+import { choose } from '../placement/choose.ts';
+import type { NodeRecord } from '../health/node-record.ts';
+import type { ClassRecord } from '../queue/flow.ts';
+import type { Lane } from '../queue/lane.ts';
+import { TaskRecord } from '../queue/task-record.ts';
+import { NO_RETRY, type RejectReason, type RetryHint } from '../request/outcome.ts';
+import type { TaskSpec } from '../request/task.ts';
+import { assign, dispatchLane, hasRoom, meetsDeadline } from './dispatch.ts';
+import { enqueue, evict, retryHint } from './settle.ts';
+import { flowOf, type SchedulerState } from './state.ts';
+import type { IneligibleReason } from './views.ts';
+
+export function submit(state: SchedulerState, spec: TaskSpec): void {
+  state.counts.arrived += 1;
+  const record = classOf(state, spec);
+  const refusal = refusedAtOnce(state, spec, record);
+  if (refusal !== null) return reject(state, spec, refusal, NO_RETRY);
+  const lane = state.fleet.laneFor(spec.model, spec.needs);
+  if (typeof lane === 'string') return rejectWithoutLane(state, spec, lane);
+  const task = new TaskRecord(spec, flowOf(state, record, spec.tenant), state.now);
+  const bestUs = bestServiceUs(lane, task);
+  if (bestUs === Number.POSITIVE_INFINITY) return reject(state, spec, 'no-node', soonestReturn(state, lane));
+  const { admission } = state.config;
+  if (!spec.deadlineWished) {
+    task.deadlineAt = Math.max(task.deadlineAt, state.now + Math.ceil(admission.serviceTimesMin * bestUs));
+  }
+  if (state.now + bestUs > task.deadlineAt) return reject(state, spec, 'too-slow', NO_RETRY);
+  const claimed = claimPastGate(state, lane, task);
+  if (claimed === 'refused') return reject(state, spec, 'deadline-infeasible', retryHint(lane, task));
+  const victims = victimsFor(task, state.classes, state.config.bounds);
+  if (victims === null) return reject(state, spec, 'queue-full', retryHint(lane, task));
+  for (const victim of victims) evict(state, victim, 'evicted');
+  admit(state, lane, task, claimed);
+}
+
+function admit(state: SchedulerState, lane: Lane, task: TaskRecord, claimed: NodeRecord | null): void {
+  state.tasks.set(task.spec.id, task);
+  state.wheel.add(task);
+  enqueue(lane, task);
+  state.out.admitted(task.spec.id);
+  if (claimed !== null) assign(state, lane, task, claimed);
+  else if (hasRoom(lane)) dispatchLane(state, lane);
+}
+
+function classOf(state: SchedulerState, spec: TaskSpec): ClassRecord {
+  const known = state.classByName.get(spec.className) ?? state.classByName.get(state.config.defaultClass);
+  return known ?? (state.classes.at(-1) as ClassRecord);
+}
+
+function refusedAtOnce(state: SchedulerState, spec: TaskSpec, record: ClassRecord): RejectReason | null {
+  if (state.isShuttingDown) return 'shutting-down';
+  if (record.index >= state.classes.length - state.shedClasses) return 'self-protection';
+  if (state.poison.isMarked(spec.fingerprint, state.now)) return 'poison';
+  return null;
+}
+
+/**
+ * The gate per flow. A task that it would refuse may still take an idle node that does it in time: such a node is
+ * idle because those who wait expect to be done sooner elsewhere, so it takes nothing from them.
+ */
+function claimPastGate(state: SchedulerState, lane: Lane, task: TaskRecord): NodeRecord | null | 'refused' {
+  const limitUs = gateUs(task.deadlineAt - state.now, state.config.admission);
+  if (flowWaitUs(lane, task.flow) <= limitUs) return null;
+  if (!hasRoom(lane)) return 'refused';
+  choose(lane.pools, task, state.context, state.choice);
+  const seat = state.choice.roomy;
+  return seat !== null && meetsDeadline(state, task, seat.node, state.now) ? seat.node : 'refused';
+}
+
+function reject(state: SchedulerState, spec: TaskSpec, reason: RejectReason, hint: RetryHint): void {
+  state.counts.rejected += 1;
+  const isPassing = reason === 'shutting-down' || reason === 'self-protection';
+  state.out.outcome(spec.id, { kind: 'rejected', reason, hint: isPassing ? { retryable: true, afterUs: 0 } : hint });
+}
+
+function rejectWithoutLane(state: SchedulerState, spec: TaskSpec, missing: IneligibleReason): void {
+  if (missing === 'model-not-offered') {
+    const isConfigured = state.config.models.some((model) => model.id === spec.model);
+    const hint = isConfigured ? { retryable: true, afterUs: 0 } : NO_RETRY;
+    return reject(state, spec, isConfigured ? 'no-node' : 'unknown-model', hint);
+  }
+  reject(state, spec, missing === 'context-too-long' ? 'context-too-long' : 'capability-missing', NO_RETRY);
+}
+
+/** When the first closed node of the lane may take work again. */
+function soonestReturn(state: SchedulerState, lane: Lane): RetryHint {
+  let soonest = Number.POSITIVE_INFINITY;
+  for (const pool of lane.pools) {
+    for (const { node } of pool.seats) {
+      if (!node.cordoned && !node.draining) soonest = Math.min(soonest, Math.max(node.suspectUntil, node.ejectedUntil));
+    }
+  }
+  return { retryable: true, afterUs: Number.isFinite(soonest) ? Math.max(0, soonest - state.now) : 0 };
+}

@@ -1,0 +1,153 @@
+/**
+ * A discrete-event driver around the scheduler: virtual time, virtual nodes, no sockets. Nodes have a true speed that
+ * the scheduler is not told, and noise. Used by tests, benches and experiments; the gateway runs the same scheduler.
+ */
+import { createPrng, type Prng } from '../base/prng.ts';
+import type { MonoUs, NodeId, RefUs, TaskId } from '../base/units.ts';
+import type { SchedulerConfig } from '../core/config/types.ts';
+import type { AttemptResult, Outcome } from '../core/request/outcome.ts';
+import type { TaskSpec } from '../core/request/task.ts';
+import type { Scheduler } from '../core/scheduler/contract.ts';
+import type { EffectSink } from '../core/scheduler/effects.ts';
+import type { NodeSpec, SchedulerEvent } from '../core/scheduler/events.ts';
+import { createScheduler } from '../core/scheduler/scheduler.ts';
+import { EventQueue } from './event-queue.ts';
+
+export interface VirtualNode {
+  readonly spec: NodeSpec;
+  /** True speed in RefUs per microsecond for one task; changed by faults. */
+  speed: number;
+  /** Lognormal sigma of service times. */
+  readonly sigma: number;
+  /** How the next attempts end; `ok` when undefined. */
+  fault?: (task: TaskSpec) => AttemptResult | undefined;
+}
+
+export interface RunListener {
+  outcome?(task: TaskSpec, outcome: Outcome, now: MonoUs): void;
+  assigned?(task: TaskSpec, nodeId: NodeId, now: MonoUs): void;
+}
+
+interface Running {
+  readonly task: TaskSpec;
+  readonly node: VirtualNode;
+  readonly attempt: number;
+}
+
+export class VirtualRun {
+  readonly scheduler: Scheduler;
+  readonly nodes: Map<NodeId, VirtualNode> = new Map();
+  readonly tasks: Map<TaskId, TaskSpec> = new Map();
+  /** Work completed in time by node. */
+  readonly workDoneUs: Map<NodeId, RefUs> = new Map();
+  now: MonoUs = 0;
+  readonly #queue = new EventQueue();
+  readonly #running: Map<TaskId, Running> = new Map();
+  readonly #prng: Prng;
+  readonly #listener: RunListener;
+  readonly #sink: EffectSink;
+  readonly #pending: (() => void)[] = [];
+  readonly log: string[] = [];
+  keepsLog = false;
+
+  constructor(config: SchedulerConfig, listener: RunListener = {}, scheduler: Scheduler = createScheduler(config)) {
+    this.scheduler = scheduler;
+    this.#prng = createPrng(config.seed + 1);
+    this.#listener = listener;
+    this.#sink = this.#createSink();
+  }
+
+  addNode(node: VirtualNode): void {
+    this.nodes.set(node.spec.id, node);
+    this.apply({ kind: 'node-registered', node: node.spec });
+  }
+
+  submit(task: TaskSpec): void {
+    this.tasks.set(task.id, task);
+    this.apply({ kind: 'submit', task });
+  }
+
+  apply(event: SchedulerEvent): void {
+    this.scheduler.apply(event, this.now, this.#sink);
+    for (let next = this.#pending.shift(); next !== undefined; next = this.#pending.shift()) next();
+  }
+
+  /** Calls `action` at a virtual instant. */
+  at(instant: MonoUs, action: () => void): void {
+    this.#queue.push(Math.max(instant, this.now), action);
+  }
+
+  /** Advances virtual time up to and including `until`. */
+  runUntil(until: MonoUs): void {
+    for (;;) {
+      const wakeAt = Math.max(this.now, this.scheduler.nextWakeAt());
+      const eventAt = this.#queue.nextAt();
+      const next = Math.min(wakeAt, eventAt);
+      if (next > until) break;
+      this.now = next;
+      if (eventAt <= wakeAt) (this.#queue.pop() as () => void)();
+      else this.apply({ kind: 'tick' });
+    }
+    this.now = until;
+    this.apply({ kind: 'tick' });
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  #createSink(): EffectSink {
+    return {
+      admitted: (taskId) => this.#note(`admitted ${taskId}`),
+      assign: (taskId, nodeId, attempt) => {
+        this.#note(`assign ${taskId} ${nodeId} ${attempt}`);
+        this.#start(taskId, nodeId, attempt);
+      },
+      abort: (taskId) => {
+        this.#note(`abort ${taskId}`);
+        this.#pending.push(() => this.#end(taskId, -1, { kind: 'aborted' }));
+      },
+      outcome: (taskId, outcome) => {
+        this.#note(`outcome ${taskId} ${outcome.kind}${'reason' in outcome ? ` ${outcome.reason}` : ''}`);
+        const task = this.tasks.get(taskId);
+        this.tasks.delete(taskId);
+        if (task !== undefined) this.#listener.outcome?.(task, outcome, this.now);
+      },
+      nodeState: (nodeId, nodeState) => this.#note(`node ${nodeId} ${nodeState}`),
+      nodeDrained: (nodeId) => this.#note(`drained ${nodeId}`),
+    };
+  }
+
+  #note(line: string): void {
+    if (this.keepsLog) this.log.push(`${this.now} ${line}`);
+  }
+
+  #start(taskId: TaskId, nodeId: NodeId, attempt: number): void {
+    const task = this.tasks.get(taskId) as TaskSpec;
+    const node = this.nodes.get(nodeId) as VirtualNode;
+    this.#running.set(taskId, { task, node, attempt });
+    this.#listener.assigned?.(task, nodeId, this.now);
+    const fault = node.fault?.(task);
+    const noise = node.sigma === 0 ? 1 : Math.exp(node.sigma * gaussian(this.#prng));
+    const serviceUs = fault === undefined ? Math.max(1, Math.round((task.workUs / node.speed) * noise)) : 1_000;
+    this.#queue.push(this.now + serviceUs, () => this.#end(taskId, attempt, fault ?? { kind: 'ok' }));
+  }
+
+  /** Ends an attempt; attempt -1 ends whichever runs. */
+  #end(taskId: TaskId, attempt: number, result: AttemptResult): void {
+    const running = this.#running.get(taskId);
+    if (running === undefined || (attempt !== -1 && running.attempt !== attempt)) return;
+    this.#running.delete(taskId);
+    if (result.kind === 'ok') {
+      const { id } = running.node.spec;
+      this.workDoneUs.set(id, (this.workDoneUs.get(id) ?? 0) + running.task.workUs);
+    }
+    this.apply({ kind: 'attempt-ended', taskId, result });
+  }
+}
+
+/** Box and Muller, one of the pair. */
+function gaussian(prng: Prng): number {
+  const radius = Math.sqrt(-2 * Math.log(1 - prng.nextRatio()));
+  return radius * Math.cos(2 * Math.PI * prng.nextRatio());
+}
