@@ -28,6 +28,8 @@ interface FakeTask {
   state: 'queued' | 'running' | 'done';
   attempt: number;
   isCancelled: boolean;
+  /** What the task ends with, whatever its attempt says. */
+  verdict?: Outcome;
 }
 
 /** Assigns in a microtask after submit, retries on the next node, and checks the contract of its callers. */
@@ -39,7 +41,7 @@ export class FakeGateway {
   abortFreesSlot = true;
   upstreamModel = '';
   nodeIds: string[] = [];
-  readonly tasks = new Map<TaskId, FakeTask>();
+  readonly tasks: Map<TaskId, FakeTask> = new Map<TaskId, FakeTask>();
   readonly specs: SubmitSpec[] = [];
   readonly results: AttemptResult[] = [];
   readonly outcomes: Outcome[] = [];
@@ -79,8 +81,10 @@ export class FakeGateway {
   /** Ends a waiting or running task as the scheduler would. */
   finish(outcome: Outcome): void {
     for (const task of this.tasks.values()) {
+      if (task.state === 'done') continue;
+      task.verdict = outcome;
       if (task.state === 'running') task.listener.abort();
-      if (task.state !== 'done') this.#end(task, outcome);
+      this.#end(task, outcome);
     }
   }
 
@@ -165,7 +169,9 @@ export class FakeGateway {
     task.listener.assigned({ nodeId, attempt: task.attempt, upstreamModel, abortFreesSlot });
   }
 
-  #end(task: FakeTask, outcome: Outcome): void {
+  #end(task: FakeTask, decided: Outcome): void {
+    if (task.state === 'done') return;
+    const outcome = task.verdict ?? decided;
     task.state = 'done';
     this.outcomes.push(outcome);
     task.listener.finished(outcome);

@@ -12,7 +12,7 @@
  * same turn.
  */
 import type { DurationUs, MonoUs, TaskId } from '../../base/units.ts';
-import type { AttemptResult, Outcome, RetryHint } from '../../core/request/outcome.ts';
+import { type AttemptResult, NO_RETRY, type Outcome, type RetryHint } from '../../core/request/outcome.ts';
 import type { NodeTransport } from '../../ports/node-transport.ts';
 import type { MetricsSink } from '../../ports/metrics-sink.ts';
 import type { Assignment, Gateway, SubmitSpec, TaskListener } from '../../runtime/contract.ts';
@@ -149,9 +149,9 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
         this.#count('served');
         break;
       case 'cancelled':
-        // Nobody is left to tell, unless it was not the client who cancelled.
-        if (this.#answer !== 'gone' && this.#answer !== 'ended') this.#res.destroy();
-        this.#count('cancelled');
+        // Usually nobody is left to tell; a task that somebody else cancelled still owes its client an answer.
+        if (this.#isSilent()) this.#count('cancelled');
+        else this.#conclude('node-failed', NO_RETRY);
         break;
       case 'failed':
         if (outcome.reason === 'declined') this.#count('declined');
