@@ -30,7 +30,8 @@ export function parseNodeUrl(text: string): NodeUrl {
   if (port !== undefined && (Number(port) < 1 || Number(port) > 65_535)) {
     return refused('Expected a port from 1 to 65535', text);
   }
-  const base = path.replace(/\/+$/, '');
+  // People paste the base URL of an SDK; requests carry /v1 themselves.
+  const base = path.replace(/\/+$/, '').replace(/\/v1$/, '');
   const id = `${host.replace(/[[\]]/g, '')}:${port ?? (scheme === 'https' ? '443' : '80')}${base.replace(/[^A-Za-z0-9._-]+/g, '-')}`;
   return {
     kind: 'url',

@@ -67,10 +67,10 @@ describe('resolveConfig', () => {
     expect(config.scheduler.tenantWeights).toEqual([{ id: 'batch', weight: 1 }]);
   });
 
-  test('names nodes after their address and drops a trailing slash', () => {
-    const config = resolved({ nodes: [{ url: 'http://gpu-1:8000/v1/' }, { url: 'https://[::1]/x' }] });
+  test('names nodes after their address and drops a trailing /v1 and slash', () => {
+    const config = resolved({ nodes: [{ url: 'http://gpu-1:8000/base/v1/' }, { url: 'https://[::1]/x' }] });
     expect(config.nodes.map((node) => [node.id, node.url])).toEqual([
-      ['gpu-1:8000-v1', 'http://gpu-1:8000/v1'],
+      ['gpu-1:8000-base', 'http://gpu-1:8000/base'],
       ['1:443-x', 'https://[::1]/x'],
     ]);
   });

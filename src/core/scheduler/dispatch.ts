@@ -3,8 +3,9 @@
  *
  * One pass over a lane takes its tasks in fair order. Each goes to the node that completes it first; where that node
  * is busy, the task is held and reserves it, so that the next task sees the reservation. At most `heldMax` are held.
- * Then an idle node takes the held task that loses least by it, if the loss is covered by the work that waits
- * (waiting work / capacity) and the deadline holds. Nothing is moved in the queue for a held task.
+ * Then an idle node takes the held task that loses least by it, if the deadline holds and the loss is covered by the
+ * work that waits (waiting work / capacity), or the lane refuses work: then an idle node is pure loss.
+ * Nothing is moved in the queue for a held task.
  */
 import type { DurationUs, MonoUs } from '../../base/units.ts';
 import { bestServiceUs, laneDrainUs } from '../admission/feasibility.ts';
@@ -95,7 +96,7 @@ export function meetsDeadline(state: SchedulerState, task: TaskRecord, node: Nod
 /** Idle nodes take held tasks, each time the one that loses least, while the waiting work covers the loss. */
 function releaseDeep(state: SchedulerState, lane: Lane, held: HeldTask[]): void {
   while (held.length > 0 && hasRoom(lane)) {
-    const affordableUs = laneDrainUs(lane);
+    const affordableUs = lane.saturatedUntil > state.now ? Number.POSITIVE_INFINITY : laneDrainUs(lane);
     let best = -1;
     let bestLossUs = Number.POSITIVE_INFINITY;
     let bestNode: NodeRecord | null = null;

@@ -32,7 +32,10 @@ export function submit(state: SchedulerState, spec: TaskSpec): void {
   }
   if (state.now + bestUs > task.deadlineAt) return reject(state, spec, 'too-slow', NO_RETRY);
   const claimed = claimPastGate(state, lane, task);
-  if (claimed === 'refused') return reject(state, spec, 'deadline-infeasible', retryHint(lane, task));
+  if (claimed === 'refused') {
+    lane.saturatedUntil = state.now + admission.flowWaitMsMax * 1_000;
+    return reject(state, spec, 'deadline-infeasible', retryHint(lane, task));
+  }
   const victims = victimsFor(task, state.classes, state.config.bounds);
   if (victims === null) return reject(state, spec, 'queue-full', retryHint(lane, task));
   for (const victim of victims) evict(state, victim, 'evicted');
