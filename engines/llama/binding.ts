@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 
 export type Token = number;
 
-export interface EvaluateOptions {
+interface EvaluateOptions {
   readonly temperature?: number;
   readonly topP?: number;
   readonly seed?: number;
@@ -19,7 +19,7 @@ export interface Sequence {
   clearHistory(): Promise<void>;
 }
 
-export interface Context {
+interface Context {
   readonly contextSize: number;
   getSequence(): Sequence;
   dispose(): Promise<void>;

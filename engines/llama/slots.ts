@@ -10,7 +10,7 @@ export interface SlotLease {
   release(): void;
 }
 
-export type SlotAnswer =
+type SlotAnswer =
   | { readonly kind: 'granted'; readonly lease: SlotLease }
   | { readonly kind: 'queue-full' }
   | { readonly kind: 'client-left' };

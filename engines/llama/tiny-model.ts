@@ -21,7 +21,7 @@ export interface TinyModelShape {
 }
 
 /** About 8 million weights: some milliseconds a token on one core, so that overlap and abort can be seen. */
-export const TINY_SHAPE: TinyModelShape = {
+const TINY_SHAPE: TinyModelShape = {
   embedding: 320,
   layers: 6,
   heads: 8,
@@ -44,7 +44,7 @@ const WORDS =
   'my made over did down only way find use may water long little very after words called just where most know';
 
 /** Plain blocks; the engine renders it with the library that real chat templates use. */
-export const CHAT_TEMPLATE: string =
+const CHAT_TEMPLATE: string =
   "{% for message in messages %}{{ '[' + message.role + '] ' + message.content + '\\n' }}{% endfor %}" +
   "{% if add_generation_prompt %}{{ '[assistant] ' }}{% endif %}";
 

@@ -87,8 +87,8 @@ describe('lint', () => {
     expect(output).toContain('no-cycle');
   });
 
-  test('holds functions to 70 lines and files to 600, tests excepted', () => {
-    const long = `export function long(): void {\n${'  void 0;\n'.repeat(71)}}\n`;
+  test('bounds what a function holds in all, and files to 600 lines, tests excepted', () => {
+    const long = `export function long(): void {\n${'  void 0;\n'.repeat(251)}}\n`;
     write('src/edge/a.ts', long);
     write('src/edge/a.test.ts', long);
     write(

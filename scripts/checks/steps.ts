@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { checkLayers } from './layers.ts';
+import { checkFunctionLengths } from './function-length.ts';
 import { type Finding, formatFinding, readSourceFiles, type SourceFile } from './source-files.ts';
 import { checkTidy } from './tidy.ts';
 
@@ -123,5 +124,6 @@ export const STEPS: readonly Step[] = [
   { name: 'dead code', run: knipStep },
   { name: 'copies', run: copiesStep },
   ownStep('layers', checkLayers),
+  ownStep('length of functions', checkFunctionLengths),
   ownStep('tidy', checkTidy),
 ];

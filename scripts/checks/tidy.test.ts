@@ -13,9 +13,12 @@ describe('checkTidy', () => {
   });
 
   test('passes plain code', () => {
-    expect(check({ 'src/lane-queue.ts': 'export function push(): void {}\nconst maintain = 1;' })).toEqual(
-      [],
-    );
+    expect(
+      check({
+        'src/lane-queue.ts':
+          "import { type AddressInfo } from 'node:net';\nexport function push(): void {}\nconst maintain = 1;",
+      }),
+    ).toEqual([]);
   });
 
   test('finds unfinished work and registry hosts in any file, with the line', () => {

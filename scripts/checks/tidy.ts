@@ -40,7 +40,9 @@ const BANNED_NAME = new RegExp(
   `\\b(?:class|interface|type|function|const|let)\\s+(\\w*(?:${joined(['Man', 'ager'], '')}|${joined(['Hel', 'per'], '')}|${joined(['Ut', 'il'], '')})s?\\w*)`,
   'gi',
 );
-const BANNED_TYPE = /\b(?:class|interface|type)\s+(\w+(?:Data|Info))\b/g;
+/** Followed by what declares it: importing such a name from elsewhere is no fault of ours. */
+const BANNED_TYPE =
+  /\b(?:class|interface|type)\s+(\w+(?:Data|Info))(?=\s*(?:=|\{|<|extends\b|implements\b))/g;
 const BANNED_FILE = new RegExp(
   `(^|[-/.])(${joined(['man', 'ager'], '')}|${joined(['hel', 'per'], '')}|${joined(['ut', 'il'], '')})s?([-/.]|$)`,
   'i',
