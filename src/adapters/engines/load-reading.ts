@@ -1,0 +1,56 @@
+/**
+ * An engine's load from its metrics page, through lists of names: the same quantity has other names in other
+ * versions and engines. What no name matches stays unknown.
+ */
+import type { EngineReading } from '../../core/scheduler/events.ts';
+import { firstOf, readSamples, type Samples } from './prometheus-text.ts';
+import type { SmallAnswer } from './small-get.ts';
+
+/** Newest name first. */
+export interface LoadNames {
+  readonly running: readonly string[];
+  readonly waiting: readonly string[];
+  readonly cacheUse: readonly string[];
+}
+
+export const VLLM_NAMES: LoadNames = {
+  running: ['vllm:num_requests_running', 'vllm_num_requests_running'],
+  waiting: ['vllm:num_requests_waiting', 'vllm_num_requests_waiting'],
+  cacheUse: ['vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc', 'vllm_gpu_cache_usage_perc'],
+};
+
+export const LLAMA_NAMES: LoadNames = {
+  running: ['llamacpp:requests_processing'],
+  waiting: ['llamacpp:requests_deferred'],
+  cacheUse: ['llamacpp:kv_cache_usage_ratio'],
+};
+
+/** Undefined when the page says nothing of the load. */
+export function readingOf(answer: SmallAnswer, names: LoadNames): EngineReading | undefined {
+  if (answer.kind !== 'answer' || answer.status !== 200) return undefined;
+  const wanted = new Set([...names.running, ...names.waiting, ...names.cacheUse]);
+  const samples = readSamples(answer.body, wanted);
+  const running = sumOf(samples, names.running);
+  const waiting = sumOf(samples, names.waiting);
+  const cacheUse = worstRatioOf(samples, names.cacheUse);
+  if (running === undefined && waiting === undefined && cacheUse === undefined) return undefined;
+  return {
+    ...(running === undefined ? {} : { running }),
+    ...(waiting === undefined ? {} : { waiting }),
+    ...(cacheUse === undefined ? {} : { cacheUse }),
+  };
+}
+
+/** Replicas of one engine add up. */
+function sumOf(samples: Samples, names: readonly string[]): number | undefined {
+  const found = firstOf(samples, names);
+  if (found === undefined || found.some((value) => value < 0)) return undefined;
+  return Math.round(found.reduce((sum, value) => sum + value, 0));
+}
+
+/** The fullest replica decides. The names say `perc`, the values are ratios; anything else is not understood. */
+function worstRatioOf(samples: Samples, names: readonly string[]): number | undefined {
+  const found = firstOf(samples, names);
+  if (found === undefined || found.some((value) => value < 0 || value > 1)) return undefined;
+  return Math.max(...found);
+}
