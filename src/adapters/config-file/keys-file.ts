@@ -1,12 +1,10 @@
-/**
- * The file that `spillway keys` writes: hashes of keys, by tenant. The secret itself is shown once and never stored.
- * Written to a neighbour and renamed over, so a reader sees the old file or the new one; mode 0600.
- */
+/** The file that `spillway keys` writes: hashes of keys, by tenant. The secret itself is shown once and never stored. */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { TenantInput } from '../../core/config/index.ts';
-import { sha256Hex } from './secrets.ts';
+import { sha256Hex } from './digest.ts';
+import { writePrivateFile } from './private-file.ts';
 
 export interface StoredKey {
   readonly id: string;
@@ -78,13 +76,6 @@ function isStoredKey(value: unknown): value is StoredKey {
 function writeKeysFile(path: string, keys: readonly StoredKey[]): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   writePrivateFile(path, `${JSON.stringify({ keys }, undefined, 2)}\n`);
-}
-
-/** Atomic, and readable by the owner alone from the first byte on. */
-export function writePrivateFile(path: string, text: string): void {
-  const neighbour = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
-  writeFileSync(neighbour, text, { mode: 0o600, flag: 'wx' });
-  renameSync(neighbour, path);
 }
 
 export type KeyCreated =

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createKey, readKeysFile, revokeKey } from './keys-file.ts';
 import { issueText } from './locate.ts';
 import { type ReadConfig, type ReadConfigOptions, readConfig } from './read-config.ts';
-import { sha256Hex } from './secrets.ts';
+import { sha256Hex } from './digest.ts';
 
 let folder = '';
 
@@ -178,17 +178,30 @@ tenants: [{ id: t, keys: [hunter2] }]`;
 
   test('lets the command line win over the file, adds its nodes and names it in issues', () => {
     const overlay = { server: { port: 9 }, nodes: [{ url: 'http://b:2' }] };
-    const { config: value, origins } = config(
-      'server: { port: 5, host: localhost }\nnodes: [{ url: "http://a:1" }]',
-      { overlay },
-    );
+    const {
+      config: value,
+      overlayNodes,
+      origins,
+    } = config('server: { port: 5, host: localhost }\nnodes: [{ url: "http://a:1" }]', { overlay });
     expect(value.server).toMatchObject({ port: 9, host: 'localhost' });
-    expect(value.nodes.map((node) => node.id)).toEqual(['a:1', 'b:2']);
+    expect(value.nodes.map((node) => node.id)).toEqual(['a:1']);
+    expect(overlayNodes.map((node) => node.id)).toEqual(['b:2']);
     expect(origins['server.port']).toBe('command line');
     expect(origins['server.host']).toMatch(/spillway\.yaml:1$/);
     expect(issues('', { overlay: { nodes: [{ url: 'nope' }] } })[0]).toMatch(
       /^command line: nodes\[0\]\.url/,
     );
+  });
+
+  test('takes the state folder of the file before the fallback, relative to the file', () => {
+    expect(config('', { fallbackFolder: '/x' }).config.state.folder).toBe('/x');
+    expect(config('state: { folder: here }', { fallbackFolder: '/x' }).config.state.folder).toBe(
+      join(folder, 'here'),
+    );
+    expect(config('state: { folder: "" }', { fallbackFolder: '/x' }).config.state.folder).toBe('');
+    expect(
+      config('state: { folder: here }', { overlay: { state: { folder: '/o' } } }).config.state.folder,
+    ).toBe('/o');
   });
 
   test('says what is missing among certificate files', () => {

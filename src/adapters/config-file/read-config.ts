@@ -10,6 +10,7 @@ import {
   type ConfigInput,
   type ConfigIssue,
   type GatewayConfig,
+  type NodeConfig,
   receivedText,
   resolveConfig,
 } from '../../core/config/index.ts';
@@ -33,12 +34,16 @@ export interface ReadConfigOptions {
   readonly overlay?: ConfigInput;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly memoryLimitBytes?: number;
+  /** State folder when neither file nor overlay names one. */
+  readonly fallbackFolder?: string;
 }
 
 export type ReadConfig =
   | {
       readonly kind: 'config';
+      /** Without the nodes of the overlay. */
       readonly config: GatewayConfig;
+      readonly overlayNodes: readonly NodeConfig[];
       /** File of `spillway keys`, or '' when there is no state folder. */
       readonly keysFile: string;
       /** Everything that was read, to be watched. */
@@ -66,7 +71,11 @@ export function readConfig(options: ReadConfigOptions): ReadConfig {
     report: (path, rule, received) =>
       issues.push({ path, rule, received: received === undefined ? '' : receivedText(received) }),
   });
-  const input = merge(fromFile(parsed.value, secrets), options.overlay ?? {});
+  const folder = file === undefined ? '.' : dirname(resolve(file));
+  const input = merge(
+    { ...fromFile(parsed.value, secrets), state: stateOf(parsed.value, folder, options) },
+    options.overlay ?? {},
+  );
   const keys = withKeys(input, parsed.value, secrets, issues);
   const resolved = resolveConfig(keys.input, { memoryLimitBytes: options.memoryLimitBytes ?? 0 });
   const broken = new Set(parsed.issues.map((issue) => issue.path[0]));
@@ -86,7 +95,10 @@ export function readConfig(options: ReadConfigOptions): ReadConfig {
     return { kind: 'issues', issues: sortByPlace(issues.map(place)), files };
   }
   const origins = originsOf(parsed.value, options.overlay ?? {}, file ?? '', loaded.locate);
-  return { kind: 'config', config: resolved.config, keysFile: keys.keysFile, files, origins };
+  const { nodes } = resolved.config;
+  const own = parsed.value.nodes?.length ?? 0;
+  const config = Object.freeze({ ...resolved.config, nodes: Object.freeze(nodes.slice(0, own)) });
+  return { kind: 'config', config, overlayNodes: nodes.slice(own), keysFile: keys.keysFile, files, origins };
 }
 
 const NOTHING: Loaded = { raw: {}, locate: () => ({ line: 0, column: 0 }), issues: [] };
@@ -221,7 +233,7 @@ function brokenPlaces(issue: z.core.$ZodIssue): string[] {
 }
 
 function fromFile(value: FileConfig, secrets: SecretReader): ConfigInput {
-  const { keysFile: _keysFile, tenants, nodes, server, state, ...rest } = value;
+  const { keysFile: _keysFile, state: _state, tenants, nodes, server, ...rest } = value;
   const tls = server?.tls;
   return {
     ...rest,
@@ -238,8 +250,14 @@ function fromFile(value: FileConfig, secrets: SecretReader): ConfigInput {
     ...(server === undefined
       ? {}
       : { server: { ...server, ...(tls === undefined ? {} : { tls: tlsFiles(tls, secrets) }) } }),
-    ...(state === undefined ? {} : { state }),
   };
+}
+
+/** An empty folder is a choice: everything stays in memory. */
+function stateOf(value: FileConfig, base: string, options: ReadConfigOptions): { readonly folder?: string } {
+  const named = value.state?.folder;
+  if (named !== undefined) return { folder: named === '' ? '' : resolve(base, named) };
+  return options.fallbackFolder === undefined ? {} : { folder: options.fallbackFolder };
 }
 
 function tlsFiles(tls: { cert: string; key: string }, secrets: SecretReader): { cert: string; key: string } {

@@ -1,8 +1,8 @@
 /** Reads secrets from where the configuration points to. Values go into `Secret`s and nowhere else. */
-import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { KeyConfig, NodeInput, Secret, TenantInput } from '../../core/config/index.ts';
+import { sha256Hex } from './digest.ts';
 import type { FileKey, FileNode, FileTenant, SecretRef } from './file-types.ts';
 import { SECRET_RULE } from './schema.ts';
 
@@ -76,10 +76,6 @@ export function createSecretReader({ folder, environment, report }: SecretReader
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
-}
-
-export function sha256Hex(value: string): string {
-  return createHash('sha256').update(value).digest('hex');
 }
 
 /** Keys are hashed as soon as they are read. */

@@ -20,6 +20,8 @@ export interface AdminPlaneOptions {
   /** Where each configured value came from, by path; what is absent is a default. */
   origins(): Readonly<Record<string, string>>;
   wallMs(): number;
+  /** A port failed while a request was answered. */
+  onError?(error: unknown): void;
 }
 
 export interface AdminPlane {
@@ -111,8 +113,9 @@ async function answer(call: Call, options: AdminPlaneOptions, scopes: Scopes, fi
   }
   try {
     await handler(call, id);
-  } catch {
+  } catch (error) {
     // A port failed (for example the store): typed, without its text, which may hold what clients must not see.
+    options.onError?.(error);
     sendProblem(res, {
       status: 503,
       reason: 'unavailable',

@@ -1,0 +1,6 @@
+import { hash } from 'node:crypto';
+
+/** Lower-case hexadecimal. */
+export function sha256Hex(text: string): string {
+  return hash('sha256', text, 'hex');
+}

@@ -1,0 +1,94 @@
+/** Asks a running gateway's admin plane. Finds address and token by itself where the gateway runs on this machine. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DEFAULT_SERVER } from '../../core/config/index.ts';
+import { ADMIN_TOKEN_FILE, readRunning } from '../gateway/state-folder.ts';
+import { CliError } from './exit.ts';
+import { defaultStateFolder, type Environment } from './state.ts';
+
+export interface AdminOptions {
+  readonly url?: string;
+  readonly token?: string;
+  readonly state?: string;
+  readonly json?: boolean;
+}
+
+const ANSWER_MS = 10_000;
+
+/** The body of a 200; everything else ends the command with a sentence that says what to do. */
+export async function askAdmin(
+  path: string,
+  options: AdminOptions,
+  environment: Environment,
+): Promise<unknown> {
+  const folder = options.state ?? defaultStateFolder(environment);
+  const base = baseUrl(options, environment, folder);
+  const token = options.token ?? (environment['SPILLWAY_TOKEN'] || tokenIn(folder));
+  const response = await ask(`${base}/spillway/v1${path}`, token, base);
+  const text = await response.text();
+  const body = parsed(text);
+  if (response.status === 200 && body !== undefined) return body;
+  if (response.status === 401 || response.status === 403) throw new CliError(refused(base, token, folder));
+  const detail =
+    body !== undefined && typeof body === 'object' && body !== null && 'detail' in body
+      ? String(body.detail)
+      : '';
+  throw new CliError(detail === '' ? `The gateway at ${base} answered ${response.status}` : detail);
+}
+
+function baseUrl(options: AdminOptions, environment: Environment, folder: string): string {
+  const named = options.url ?? environment['SPILLWAY_URL'];
+  if (named !== undefined && named !== '') {
+    if (!URL.canParse(named))
+      throw new CliError(
+        `Expected a URL for --url, such as http://127.0.0.1:8480 (received ${JSON.stringify(named)})`,
+        2,
+      );
+    return named.replace(/\/+$/, '');
+  }
+  const running = readRunning(folder)?.adminUrl;
+  return running === undefined || running === ''
+    ? `http://${DEFAULT_SERVER.host}:${DEFAULT_SERVER.port}`
+    : running;
+}
+
+function tokenIn(folder: string): string {
+  try {
+    return readFileSync(join(folder, ADMIN_TOKEN_FILE), 'utf8').trim();
+  } catch {
+    return '';
+  }
+}
+
+async function ask(url: string, token: string, base: string): Promise<Response> {
+  const headers = token === '' ? {} : { authorization: `Bearer ${token}` };
+  try {
+    return await fetch(url, { headers, redirect: 'error', signal: AbortSignal.timeout(ANSWER_MS) });
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    const code =
+      cause instanceof Error && 'code' in cause
+        ? String(cause.code)
+        : cause instanceof Error
+          ? cause.name
+          : 'failed';
+    throw new CliError(
+      `Cannot reach a gateway at ${base} (${code}); start one with \`spillway serve\`, or name it with --url`,
+    );
+  }
+}
+
+function refused(base: string, token: string, folder: string): string {
+  if (token === '') {
+    return `The gateway at ${base} asks for its admin token, and there is none in ${folder}; give it with --token or SPILLWAY_TOKEN, or the gateway's state folder with --state`;
+  }
+  return `The gateway at ${base} refused the token; give the right one with --token or SPILLWAY_TOKEN, or the gateway's state folder with --state`;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

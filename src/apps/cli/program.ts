@@ -1,0 +1,164 @@
+/**
+ * The commands and their options. Each command's code is loaded when it runs, so that `serve` starts without what the
+ * others need and the others without the gateway.
+ */
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { CliError, DONE, FAILED, USAGE } from './exit.ts';
+import { warn } from './output.ts';
+import type { Environment } from './state.ts';
+
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'];
+
+/** Runs one command; resolves to its exit code and never throws. */
+export async function run(args: readonly string[], environment: Environment = process.env): Promise<number> {
+  let exitCode = DONE;
+  const program = createProgram(environment, (code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync([...args], { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? DONE : USAGE;
+    if (error instanceof CliError) {
+      warn(error.message);
+      return error.exitCode;
+    }
+    warn(`Failed: ${error instanceof Error ? error.message : String(error)}`);
+    return FAILED;
+  }
+}
+
+type Finish = (exitCode: number) => void;
+
+function createProgram(environment: Environment, finish: Finish): Command {
+  const program = new Command('spillway')
+    .description('An inference gateway that keeps answering when demand exceeds what the fleet can do.')
+    .exitOverride()
+    .showHelpAfterError('(see spillway --help, or --help of the command)')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  spillway serve                                   use the engines found on this machine
+  spillway serve --node http://gpu-1:8000          use this node
+  spillway serve --config spillway.yaml            use a configuration; changes are taken live
+  spillway check spillway.yaml                     every problem with file, line and column
+  spillway keys create --tenant acme               a key for a tenant; shown once
+  spillway explain req_01                          why a request waits, where it ran, why it was refused
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.`,
+    );
+  addServe(program, environment, finish);
+  addViews(program, environment, finish);
+  addKeys(program, environment, finish);
+  return program;
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError('Expected a port from 0 to 65535.');
+  return Number(text);
+}
+
+function collect(value: string, before: readonly string[]): string[] {
+  return [...before, value];
+}
+
+function addServe(program: Command, environment: Environment, finish: Finish): void {
+  program
+    .command('serve')
+    .description('start the gateway')
+    .option('-c, --config <file>', 'configuration (YAML); reloaded when it changes')
+    .option('-n, --node <url>', 'a node, such as http://gpu-1:8000; may be given often', collect, [])
+    .option('-p, --port <port>', 'port of the data plane (default 8480; 0 takes a free one)', wholeNumber)
+    .option('--host <address>', 'address to listen on; beyond 127.0.0.1 only with keys')
+    .option('--state <folder>', 'registry, keys and admin token; "" keeps everything in memory')
+    .addOption(new Option('--log-level <level>', 'log on standard error').choices(LOG_LEVELS).default('info'))
+    .option('--json', 'one JSON document on standard output when it listens')
+    .addHelpText(
+      'after',
+      `
+Without configuration and nodes it looks for Ollama, vLLM, SGLang, llama.cpp, TEI and Stable Diffusion WebUI on their
+usual local ports. Without keys it listens on 127.0.0.1 alone.
+
+Examples:
+  spillway serve --node http://gpu-1:8000 --node http://gpu-2:8000
+  spillway serve --config spillway.yaml --port 9000
+
+Signals: SIGTERM and SIGINT stop it in order (a second one at once), SIGHUP reloads the configuration.`,
+    )
+    .action(async (options) => finish(await (await import('./serve.ts')).serve(options, environment)));
+  program
+    .command('check')
+    .description('check a configuration: every problem with file, line and column')
+    .argument('<config>', 'configuration (YAML)')
+    .option('--json', 'one JSON document on standard output')
+    .action(async (file, options) =>
+      finish(await (await import('./check.ts')).check(file, options, environment)),
+    );
+  program
+    .command('demo')
+    .description('an outage, twice: round robin, then Spillway (emulated accelerators)')
+    .option('--json', 'one JSON document on standard output')
+    .option('--quick', 'a few seconds and a few nodes; no verdict')
+    .action(async (options) => finish(await (await import('../demo/demo.ts')).runDemo(options)));
+}
+
+function adminCommand(program: Command, name: string, description: string): Command {
+  return program
+    .command(name)
+    .description(description)
+    .option('--url <url>', 'admin plane of the gateway (default: the one that runs with the state folder)')
+    .option('--token <token>', 'admin token (default: SPILLWAY_TOKEN, or the one in the state folder)')
+    .option('--state <folder>', 'state folder of the gateway')
+    .option('--json', 'one JSON document on standard output');
+}
+
+function addViews(program: Command, environment: Environment, finish: Finish): void {
+  adminCommand(program, 'nodes', 'the nodes of a running gateway')
+    .addHelpText(
+      'after',
+      '\nExample:\n  spillway nodes --url http://gateway:8480 --token "$(cat admin-token)"',
+    )
+    .action(async (options) => finish(await (await import('./views.ts')).nodes(options, environment)));
+  adminCommand(program, 'queue', 'what waits, by class, tenant and model').action(async (options) =>
+    finish(await (await import('./views.ts')).queue(options, environment)),
+  );
+  adminCommand(program, 'explain', 'why a request waits, where it ran, or why it was refused')
+    .argument('<id>', 'the x-spillway-id of its answer')
+    .addHelpText('after', '\nExample:\n  spillway explain "$(curl -si … | sed -n \'s/^x-spillway-id: //p\')"')
+    .action(async (id, options) =>
+      finish(await (await import('./views.ts')).explain(id, options, environment)),
+    );
+}
+
+function keysCommand(keys: Command, name: string, description: string): Command {
+  return keys
+    .command(name)
+    .description(description)
+    .option('--file <file>', 'file of the keys (default: keys.json in the state folder)')
+    .option('-c, --config <file>', 'configuration that names the file of the keys')
+    .option('--state <folder>', 'state folder of the gateway')
+    .option('--json', 'one JSON document on standard output');
+}
+
+function addKeys(program: Command, environment: Environment, finish: Finish): void {
+  const keys = program.command('keys').description('keys of tenants; only their hashes are stored');
+  keysCommand(keys, 'create', 'make a key and show its secret once')
+    .requiredOption('--tenant <id>', 'tenant that the key belongs to')
+    .option('--id <id>', 'name of the key (default: tenant and random digits)')
+    .option(
+      '--class-ceiling <class>',
+      'most important class, for a tenant that the configuration does not name',
+    )
+    .addHelpText('after', '\nExample:\n  SPILLWAY_KEY=$(spillway keys create --tenant acme)')
+    .action(async (options) => finish(await (await import('./keys.ts')).keysCreate(options, environment)));
+  keysCommand(keys, 'list', 'the keys, without their secrets').action(async (options) =>
+    finish(await (await import('./keys.ts')).keysList(options, environment)),
+  );
+  keysCommand(keys, 'revoke', 'take a key back')
+    .argument('<id>', 'name of the key')
+    .action(async (id, options) =>
+      finish(await (await import('./keys.ts')).keysRevoke(id, options, environment)),
+    );
+}

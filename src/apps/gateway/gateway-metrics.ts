@@ -1,0 +1,37 @@
+/** Ties the metrics to a gateway: what is a known name, and where the gauges are read. */
+import { createPrometheusMetrics, type PrometheusMetrics } from '../../adapters/metrics-prometheus/index.ts';
+import { readProcess } from '../../edge/survival/process-reading.ts';
+import type { Survival } from '../../edge/survival/survival.ts';
+import type { Gateway } from '../../runtime/contract.ts';
+
+export interface GatewayMetrics extends PrometheusMetrics {
+  /** From then on the page tells lag and shed classes. */
+  watch(survival: Survival): void;
+}
+
+export function createGatewayMetrics(gateway: Gateway): GatewayMetrics {
+  let survival: Survival | undefined;
+  const metrics = createPrometheusMetrics({
+    isClass: (name) => gateway.config.scheduler.classes.some((entry) => entry.name === name),
+    isModel: (name) => gateway.resolveModel(name) === name,
+    isTenant: (name) => name === 'anonymous' || gateway.config.tenants.some((entry) => entry.id === name),
+    queue: () => gateway.queue(),
+    nodes: () => gateway.nodes(),
+    process() {
+      const lag = survival?.loopLag() ?? { medianMs: 0, maxMs: 0 };
+      return {
+        ...readProcess(),
+        loopLagMs: lag.medianMs,
+        loopLagMsMax: lag.maxMs,
+        shedClasses: survival?.state.shedClasses ?? 0,
+      };
+    },
+    nowMs: () => performance.now(),
+  });
+  return {
+    ...metrics,
+    watch(started) {
+      survival = started;
+    },
+  };
+}

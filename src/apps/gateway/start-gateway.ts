@@ -1,0 +1,256 @@
+/**
+ * The composition root: builds every part of a gateway and ties them together. The command line, the tests and the
+ * demo start gateways through this one function.
+ *
+ * Start: state folder, registry, scheduler and runtime (known nodes are there), then listeners: the first connection
+ * finds the fleet. Stop: the gateway refuses what waits and drains what runs while the listeners still answer, so that
+ * late clients get a typed refusal instead of a closed port; then the listeners close.
+ */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { sha256Hex } from '../../adapters/config-file/digest.ts';
+import { createEngineDrivers } from '../../adapters/engines/index.ts';
+import { createMemoryRegistry } from '../../adapters/registry-memory/registry-memory.ts';
+import { createSqliteRegistry } from '../../adapters/registry-sqlite/registry-sqlite.ts';
+import { createHttpTransport } from '../../adapters/transport-http/index.ts';
+import type { Bytes } from '../../base/units.ts';
+import type { GatewayConfig } from '../../core/config/index.ts';
+import { createScheduler } from '../../core/scheduler/scheduler.ts';
+import { type AdminPlane, createAdminPlane } from '../../edge/admin/admin-plane.ts';
+import { createDataPlane, type DataPlane } from '../../edge/data-plane.ts';
+import { startSurvival, type Survival } from '../../edge/survival/survival.ts';
+import type { RegistryStore } from '../../ports/registry-store.ts';
+import type { Gateway } from '../../runtime/contract.ts';
+import type { GivenNode } from '../../runtime/fleet/fleet.ts';
+import { createGateway } from '../../runtime/gateway.ts';
+import { type RuntimeLog, SILENT_LOG } from '../../runtime/log.ts';
+import { createGatewayMetrics, type GatewayMetrics } from './gateway-metrics.ts';
+import { listenOn, urlOf } from './listen.ts';
+import { readMemoryLimit } from './memory-limit.ts';
+import {
+  announce,
+  lockFolder,
+  prepareFolder,
+  randomToken,
+  readOrCreateTokens,
+  type Tokens,
+  unlockFolder,
+} from './state-folder.ts';
+
+export interface StartOptions {
+  /** Nodes of the command line, or found on this machine. */
+  readonly givenNodes?: readonly GivenNode[];
+  readonly log?: RuntimeLog;
+  /** Where each configured value came from; see the admin plane. */
+  readonly origins?: () => Readonly<Record<string, string>>;
+  /** Used when there is no state folder; made at random otherwise. */
+  readonly adminToken?: string;
+  /** Token with which nodes may register themselves; absent: the admin token alone. */
+  readonly joinToken?: string;
+  readonly memoryLimitBytes?: Bytes;
+}
+
+export interface StartedGateway {
+  readonly gateway: Gateway;
+  readonly dataUrl: string;
+  readonly adminUrl: string;
+  readonly adminToken: string;
+  readonly metricsToken: string;
+  /** Ends everything in order. Calling it again waits for the same end. */
+  stop(): Promise<void>;
+}
+
+/** Time for the last answers to leave after the drain. */
+const CLOSE_MS = 1_000;
+
+/** Rejects with a `StartError`, or with the error of a part that cannot start; nothing is left running then. */
+export async function startGateway(
+  config: GatewayConfig,
+  options: StartOptions = {},
+): Promise<StartedGateway> {
+  const { folder } = config.state;
+  if (folder !== '') {
+    prepareFolder(folder);
+    lockFolder(folder);
+  }
+  try {
+    return await startLocked(config, options, folder);
+  } catch (error) {
+    if (folder !== '') unlockFolder(folder);
+    throw error;
+  }
+}
+
+async function startLocked(
+  config: GatewayConfig,
+  options: StartOptions,
+  folder: string,
+): Promise<StartedGateway> {
+  const tokens = tokensFor(folder, options.adminToken);
+  const store: RegistryStore = folder === '' ? createMemoryRegistry() : createSqliteRegistry(folder);
+  const transport = createHttpTransport({ connectMs: config.server.connectMs });
+  const gateway = await createGateway({
+    config,
+    scheduler: createScheduler(config.scheduler),
+    store,
+    transport,
+    drivers: createEngineDrivers(),
+    givenNodes: options.givenNodes ?? [],
+    log: options.log ?? SILENT_LOG,
+  }).catch(async (error: unknown) => {
+    await Promise.allSettled([transport.shutdown(), store.close()]);
+    throw error;
+  });
+  const parts = assemble(gateway, transport, tokens, options);
+  try {
+    const dataAddress = await listenOn(
+      () => parts.dataPlane.listen(),
+      config.server.host,
+      config.server.port,
+    );
+    const adminAddress = await listenAdmin(parts.adminServer, config, dataAddress);
+    const dataUrl = urlOf(dataAddress, config.server);
+    const adminUrl = adminAddress === undefined ? dataUrl : urlOf(adminAddress, config.server);
+    if (folder !== '') announce(folder, { dataUrl, adminUrl });
+    return {
+      gateway,
+      dataUrl,
+      adminUrl,
+      adminToken: tokens.admin,
+      metricsToken: tokens.metrics,
+      stop: stopper(parts, folder),
+    };
+  } catch (error) {
+    await stopper(parts, folder)();
+    throw error;
+  }
+}
+
+function tokensFor(folder: string, adminToken: string | undefined): Tokens {
+  if (folder !== '') return readOrCreateTokens(folder);
+  return { admin: adminToken ?? randomToken(), metrics: randomToken() };
+}
+
+interface Parts {
+  readonly gateway: Gateway;
+  readonly dataPlane: DataPlane;
+  readonly adminServer: Server | undefined;
+  readonly survival: Survival;
+}
+
+function assemble(
+  gateway: Gateway,
+  transport: ReturnType<typeof createHttpTransport>,
+  tokens: Tokens,
+  options: StartOptions,
+): Parts {
+  const { config } = gateway;
+  const log = options.log ?? SILENT_LOG;
+  const metrics: GatewayMetrics = createGatewayMetrics(gateway);
+  const survival = startSurvival({
+    gateway,
+    memoryLimitBytes: options.memoryLimitBytes ?? readMemoryLimit(),
+    spoolBytes: metrics.spoolBytes,
+    onChange: ({ shedClasses, cause, pressure }) =>
+      log.warn(
+        { shedClasses, cause, pressure },
+        'The gateway protects itself: the lowest classes are refused',
+      ),
+  });
+  metrics.watch(survival);
+  const admin = createAdminPlane({
+    gateway,
+    digests: {
+      admin: sha256Hex(tokens.admin),
+      metrics: sha256Hex(tokens.metrics),
+      ...(options.joinToken === undefined ? {} : { join: sha256Hex(options.joinToken) }),
+    },
+    renderMetrics: metrics.render,
+    metricsContentType: metrics.contentType,
+    origins: options.origins ?? (() => ({})),
+    wallMs: Date.now,
+    onError: (error) =>
+      log.error(
+        { reason: error instanceof Error ? error.message : String(error) },
+        'An admin request failed',
+      ),
+  });
+  const hasOwnPort = config.server.adminPort !== undefined;
+  const dataPlane = createDataPlane({
+    gateway,
+    transport,
+    metrics: metrics.sink,
+    fallback: (req, res) => !hasOwnPort && handOver(admin, req, res),
+  });
+  return { gateway, dataPlane, adminServer: hasOwnPort ? adminServer(admin, config) : undefined, survival };
+}
+
+function handOver(admin: AdminPlane, ...[req, res]: Parameters<AdminPlane['handle']>): boolean {
+  if (!admin.owns(req.url ?? '')) return false;
+  admin.handle(req, res);
+  return true;
+}
+
+/** Plain HTTP with the limits of the data port; its own connections, so that a full data port cannot shut it out. */
+function adminServer(admin: AdminPlane, { server }: GatewayConfig): Server {
+  const { headerBytesMax, headersMs, requestMs } = server;
+  const limits = {
+    maxHeaderSize: headerBytesMax,
+    headersTimeout: headersMs,
+    requestTimeout: Math.max(headersMs, requestMs),
+  };
+  return createServer(limits, (req, res) => admin.handle(req, res));
+}
+
+async function listenAdmin(
+  server: Server | undefined,
+  config: GatewayConfig,
+  data: AddressInfo,
+): Promise<AddressInfo | undefined> {
+  if (server === undefined) return undefined;
+  const port = config.server.adminPort ?? 0;
+  return listenOn(
+    () =>
+      new Promise<AddressInfo>((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(port, data.address, () => resolve(server.address() as AddressInfo));
+      }),
+    data.address,
+    port,
+  );
+}
+
+function stopper(parts: Parts, folder: string): () => Promise<void> {
+  let stopping: Promise<void> | undefined;
+  return () => {
+    stopping ??= stop(parts, folder);
+    return stopping;
+  };
+}
+
+async function stop(
+  { gateway, dataPlane, adminServer: admin, survival }: Parts,
+  folder: string,
+): Promise<void> {
+  await gateway.shutdown();
+  survival.stop();
+  const closed = Promise.all([dataPlane.close(), closeServer(admin)]);
+  const cut = setTimeout(() => {
+    dataPlane.destroy();
+    admin?.closeAllConnections();
+  }, CLOSE_MS);
+  await closed;
+  clearTimeout(cut);
+  dataPlane.destroy();
+  if (folder !== '') unlockFolder(folder);
+}
+
+function closeServer(server: Server | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (server === undefined || !server.listening) resolve();
+    else {
+      server.close(() => resolve());
+      server.closeIdleConnections();
+    }
+  });
+}
