@@ -44,121 +44,144 @@ interface Job {
   state: 'waiting' | 'running' | 'ended';
 }
 
-export function createImageEngine(clock: EmulatorClock, options: { readonly queueMax: number }): ImageEngine {
-  let queue: Job[] = [];
+interface EngineState {
+  readonly clock: EmulatorClock;
+  readonly queueMax: number;
+  queue: Job[];
   /** Index of the first job that has not been taken; cancelled jobs stay in place until passed. */
-  let head = 0;
-  let waiting = 0;
-  let running: Job | undefined;
-  let timer: Timer | undefined;
-  let freeAt = Number.NEGATIVE_INFINITY;
-  let lateMs = 0;
-  let busyMs = 0;
+  head: number;
+  waiting: number;
+  running: Job | undefined;
+  timer: Timer | undefined;
+  freeAt: DurationMs;
+  lateMs: DurationMs;
+  busyMs: DurationMs;
+}
 
-  function start(job: Job, at: DurationMs): void {
-    running = job;
-    job.state = 'running';
-    job.startedAt = at;
-    arm(at + job.task.serviceMs);
-  }
+/** Taken places are cut off once there are this many and they are half of the array. */
+const QUEUE_CUT_MIN = 512;
 
-  function arm(endAt: DurationMs): void {
-    timer = clock.after(endAt - clock.now(), () => {
-      const now = clock.now();
-      if (now < endAt - EARLY_MS) arm(endAt);
-      else finish(endAt, now);
-    });
-  }
-
-  function finish(endAt: DurationMs, now: DurationMs): void {
-    const job = running as Job;
-    job.state = 'ended';
-    busyMs += endAt - job.startedAt;
-    lateMs = Math.min(LATENESS_CREDIT_MS, Math.max(0, now - endAt));
-    release(endAt);
-    job.task.finished({
-      queuedMs: Math.max(0, job.startedAt - job.arrivedAt),
-      serviceMs: job.task.serviceMs,
-    });
-  }
-
-  function release(at: DurationMs): void {
-    running = undefined;
-    timer = undefined;
-    freeAt = at;
-    const next = takeNext();
-    if (next !== undefined) start(next, at);
-  }
-
-  function takeNext(): Job | undefined {
-    while (head < queue.length) {
-      const job = queue[head] as Job;
-      head += 1;
-      if (head > 512 && head * 2 > queue.length) {
-        queue = queue.slice(head);
-        head = 0;
-      }
-      if (job.state === 'waiting') {
-        waiting -= 1;
-        return job;
-      }
-    }
-    queue = [];
-    head = 0;
-    return undefined;
-  }
-
-  function cancel(job: Job): DurationMs {
-    if (job.state === 'ended') return -1;
-    const wasRunning = job.state === 'running';
-    job.state = 'ended';
-    if (!wasRunning) {
-      waiting -= 1;
-      if (waiting === 0) {
-        queue = [];
-        head = 0;
-      }
-      return 0;
-    }
-    timer?.cancel();
-    const now = Math.max(clock.now(), job.startedAt);
-    busyMs += now - job.startedAt;
-    lateMs = 0;
-    release(now);
-    return now - job.startedAt;
-  }
-
+export function createImageEngine(clock: EmulatorClock, options: { readonly queueMax: number }): ImageEngine {
+  const state: EngineState = {
+    clock,
+    queueMax: options.queueMax,
+    queue: [],
+    head: 0,
+    waiting: 0,
+    running: undefined,
+    timer: undefined,
+    freeAt: Number.NEGATIVE_INFINITY,
+    lateMs: 0,
+    busyMs: 0,
+  };
   return {
-    submit(task) {
-      if (waiting >= options.queueMax) return undefined;
-      const now = clock.now();
-      const job: Job = { task, arrivedAt: now, startedAt: 0, state: 'waiting' };
-      if (running === undefined) {
-        start(job, Math.max(freeAt, now - lateMs));
-        lateMs = 0;
-      } else {
-        queue.push(job);
-        waiting += 1;
-      }
-      return { cancel: () => cancel(job) };
-    },
+    submit: (task) => submit(state, task),
     get waiting() {
-      return waiting;
+      return state.waiting;
     },
     get running() {
-      return running === undefined ? 0 : 1;
+      return state.running === undefined ? 0 : 1;
     },
-    busyMs: () => busyMs + (running === undefined ? 0 : Math.max(0, clock.now() - running.startedAt)),
-    drop() {
-      timer?.cancel();
-      for (const job of queue) job.state = 'ended';
-      if (running !== undefined) running.state = 'ended';
-      queue = [];
-      head = 0;
-      waiting = 0;
-      running = undefined;
-      timer = undefined;
-      lateMs = 0;
+    busyMs: () => {
+      const { running } = state;
+      return state.busyMs + (running === undefined ? 0 : Math.max(0, clock.now() - running.startedAt));
     },
+    drop: () => drop(state),
   };
+}
+
+function submit(state: EngineState, task: ImageTask): ImageTicket | undefined {
+  if (state.waiting >= state.queueMax) return undefined;
+  const now = state.clock.now();
+  const job: Job = { task, arrivedAt: now, startedAt: 0, state: 'waiting' };
+  if (state.running === undefined) {
+    start(state, job, Math.max(state.freeAt, now - state.lateMs));
+    state.lateMs = 0;
+  } else {
+    state.queue.push(job);
+    state.waiting += 1;
+  }
+  return { cancel: () => cancel(state, job) };
+}
+
+function start(state: EngineState, job: Job, at: DurationMs): void {
+  state.running = job;
+  job.state = 'running';
+  job.startedAt = at;
+  arm(state, at + job.task.serviceMs);
+}
+
+function arm(state: EngineState, endAt: DurationMs): void {
+  state.timer = state.clock.after(endAt - state.clock.now(), () => {
+    const now = state.clock.now();
+    if (now < endAt - EARLY_MS) arm(state, endAt);
+    else finish(state, endAt, now);
+  });
+}
+
+function finish(state: EngineState, endAt: DurationMs, now: DurationMs): void {
+  const job = state.running as Job;
+  job.state = 'ended';
+  state.busyMs += endAt - job.startedAt;
+  state.lateMs = Math.min(LATENESS_CREDIT_MS, Math.max(0, now - endAt));
+  release(state, endAt);
+  job.task.finished({ queuedMs: Math.max(0, job.startedAt - job.arrivedAt), serviceMs: job.task.serviceMs });
+}
+
+function release(state: EngineState, at: DurationMs): void {
+  state.running = undefined;
+  state.timer = undefined;
+  state.freeAt = at;
+  const next = takeNext(state);
+  if (next !== undefined) start(state, next, at);
+}
+
+function takeNext(state: EngineState): Job | undefined {
+  while (state.head < state.queue.length) {
+    const job = state.queue[state.head] as Job;
+    state.head += 1;
+    if (state.head > QUEUE_CUT_MIN && state.head * 2 > state.queue.length) {
+      state.queue = state.queue.slice(state.head);
+      state.head = 0;
+    }
+    if (job.state === 'waiting') {
+      state.waiting -= 1;
+      return job;
+    }
+  }
+  clearQueue(state);
+  return undefined;
+}
+
+function clearQueue(state: EngineState): void {
+  state.queue = [];
+  state.head = 0;
+}
+
+function cancel(state: EngineState, job: Job): DurationMs {
+  if (job.state === 'ended') return -1;
+  const wasRunning = job.state === 'running';
+  job.state = 'ended';
+  if (!wasRunning) {
+    state.waiting -= 1;
+    if (state.waiting === 0) clearQueue(state);
+    return 0;
+  }
+  state.timer?.cancel();
+  const now = Math.max(state.clock.now(), job.startedAt);
+  state.busyMs += now - job.startedAt;
+  state.lateMs = 0;
+  release(state, now);
+  return now - job.startedAt;
+}
+
+function drop(state: EngineState): void {
+  state.timer?.cancel();
+  for (const job of state.queue) job.state = 'ended';
+  if (state.running !== undefined) state.running.state = 'ended';
+  clearQueue(state);
+  state.waiting = 0;
+  state.running = undefined;
+  state.timer = undefined;
+  state.lateMs = 0;
 }

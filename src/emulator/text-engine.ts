@@ -55,123 +55,150 @@ interface Sequence {
   state: 'waiting' | 'running' | 'ended';
 }
 
+interface EngineState {
+  readonly clock: EmulatorClock;
+  readonly options: TextEngineOptions;
+  waiting: Sequence[];
+  running: Sequence[];
+  cachedTokens: Tokens;
+  timer: Timer | undefined;
+  stepEndsAt: DurationMs;
+  busyMs: DurationMs;
+}
+
 export function createTextEngine(clock: EmulatorClock, options: TextEngineOptions): TextEngine {
-  let waiting: Sequence[] = [];
-  let running: Sequence[] = [];
-  let cachedTokens = 0;
-  let timer: Timer | undefined;
-  let stepEndsAt = 0;
-  let busyMs = 0;
-
-  function beginStep(at: DurationMs): void {
-    let newPromptTokens = 0;
-    while (waiting.length > 0 && running.length < options.sequencesMax) {
-      const next = waiting[0] as Sequence;
-      const fits = cachedTokens + next.task.promptTokens <= options.cacheTokensMax || running.length === 0;
-      if (!fits) break;
-      waiting.shift();
-      next.state = 'running';
-      running.push(next);
-      newPromptTokens += next.task.promptTokens;
-      cachedTokens += next.task.promptTokens;
-    }
-    if (running.length === 0) return;
-    const stepMs = options.stepMs({
-      sequences: running.length,
-      contextTokens: cachedTokens,
-      newPromptTokens,
-    });
-    busyMs += stepMs;
-    stepEndsAt = at + stepMs;
-  }
-
-  function endStep(finished: Sequence[]): void {
-    for (const sequence of running) {
-      sequence.produced += 1;
-      sequence.pending += 1;
-      cachedTokens += 1;
-      if (sequence.produced >= sequence.task.outputTokens) finished.push(sequence);
-    }
-    for (const sequence of finished) leave(sequence);
-  }
-
-  function leave(sequence: Sequence): void {
-    if (sequence.state === 'running') {
-      running = running.filter((other) => other !== sequence);
-      cachedTokens -= sequence.task.promptTokens + sequence.produced;
-    } else {
-      waiting = waiting.filter((other) => other !== sequence);
-    }
-    sequence.state = 'ended';
-  }
-
-  function advance(): void {
-    timer = undefined;
-    const now = clock.now();
-    const ended: Sequence[] = [];
-    while (running.length > 0 && stepEndsAt <= now + EARLY_MS) {
-      const finished: Sequence[] = [];
-      endStep(finished);
-      ended.push(...finished);
-      beginStep(stepEndsAt);
-    }
-    const alive = running.filter((sequence) => sequence.pending > 0);
-    arm();
-    for (const sequence of alive) deliver(sequence, false);
-    for (const sequence of ended) deliver(sequence, true);
-  }
-
-  function deliver(sequence: Sequence, ended: boolean): void {
-    const count = sequence.pending;
-    sequence.pending = 0;
-    if (ended || sequence.state === 'running') sequence.task.tokens(count, ended);
-  }
-
-  function arm(): void {
-    if (timer !== undefined || running.length === 0) return;
-    timer = clock.after(stepEndsAt - clock.now(), advance);
-  }
-
+  const state: EngineState = {
+    clock,
+    options,
+    waiting: [],
+    running: [],
+    cachedTokens: 0,
+    timer: undefined,
+    stepEndsAt: 0,
+    busyMs: 0,
+  };
   return {
-    submit(task) {
-      if (waiting.length >= options.queueMax) return undefined;
-      const sequence: Sequence = { task, produced: 0, pending: 0, state: 'waiting' };
-      waiting.push(sequence);
-      if (running.length === 0) {
-        beginStep(clock.now());
-        arm();
-      }
-      return {
-        cancel() {
-          if (sequence.state === 'ended') return -1;
-          leave(sequence);
-          if (running.length === 0) {
-            timer?.cancel();
-            timer = undefined;
-            beginStep(clock.now());
-            arm();
-          }
-          return sequence.produced;
-        },
-      };
-    },
+    submit: (task) => submit(state, task),
     get running() {
-      return running.length;
+      return state.running.length;
     },
     get waiting() {
-      return waiting.length;
+      return state.waiting.length;
     },
     get cacheUse() {
-      return Math.min(1, cachedTokens / options.cacheTokensMax);
+      return Math.min(1, state.cachedTokens / options.cacheTokensMax);
     },
-    busyMs: () => busyMs,
-    drop() {
-      timer?.cancel();
-      timer = undefined;
-      for (const sequence of [...running, ...waiting]) sequence.state = 'ended';
-      running = [];
-      waiting = [];
-      cachedTokens = 0;
-    },
+    busyMs: () => state.busyMs,
+    drop: () => drop(state),
   };
+}
+
+function submit(state: EngineState, task: TextTask): TextTicket | undefined {
+  if (state.waiting.length >= state.options.queueMax) return undefined;
+  const sequence: Sequence = { task, produced: 0, pending: 0, state: 'waiting' };
+  state.waiting.push(sequence);
+  if (state.running.length === 0) startSteps(state);
+  return { cancel: () => cancel(state, sequence) };
+}
+
+function startSteps(state: EngineState): void {
+  beginStep(state, state.clock.now());
+  arm(state);
+}
+
+function beginStep(state: EngineState, at: DurationMs): void {
+  const newPromptTokens = admit(state);
+  if (state.running.length === 0) return;
+  const stepMs = state.options.stepMs({
+    sequences: state.running.length,
+    contextTokens: state.cachedTokens,
+    newPromptTokens,
+  });
+  state.busyMs += stepMs;
+  state.stepEndsAt = at + stepMs;
+}
+
+/** Lets waiting sequences join while they fit; one always fits into an empty engine. Returns their prompt tokens. */
+function admit(state: EngineState): Tokens {
+  const { sequencesMax, cacheTokensMax } = state.options;
+  let newPromptTokens = 0;
+  while (state.running.length < sequencesMax) {
+    const next = state.waiting[0];
+    if (next === undefined) break;
+    const fits = state.cachedTokens + next.task.promptTokens <= cacheTokensMax || state.running.length === 0;
+    if (!fits) break;
+    state.waiting.shift();
+    next.state = 'running';
+    state.running.push(next);
+    newPromptTokens += next.task.promptTokens;
+    state.cachedTokens += next.task.promptTokens;
+  }
+  return newPromptTokens;
+}
+
+/** Gives every running sequence its token; returns those that are complete. */
+function endStep(state: EngineState): Sequence[] {
+  for (const sequence of state.running) {
+    sequence.produced += 1;
+    sequence.pending += 1;
+    state.cachedTokens += 1;
+  }
+  const finished = state.running.filter((sequence) => sequence.produced >= sequence.task.outputTokens);
+  for (const sequence of finished) leave(state, sequence);
+  return finished;
+}
+
+function leave(state: EngineState, sequence: Sequence): void {
+  if (sequence.state === 'running') {
+    state.running = state.running.filter((other) => other !== sequence);
+    state.cachedTokens -= sequence.task.promptTokens + sequence.produced;
+  } else {
+    state.waiting = state.waiting.filter((other) => other !== sequence);
+  }
+  sequence.state = 'ended';
+}
+
+function arm(state: EngineState): void {
+  if (state.timer !== undefined || state.running.length === 0) return;
+  state.timer = state.clock.after(state.stepEndsAt - state.clock.now(), () => advance(state));
+}
+
+function advance(state: EngineState): void {
+  state.timer = undefined;
+  const now = state.clock.now();
+  const ended: Sequence[] = [];
+  while (state.running.length > 0 && state.stepEndsAt <= now + EARLY_MS) {
+    ended.push(...endStep(state));
+    beginStep(state, state.stepEndsAt);
+  }
+  const alive = state.running.filter((sequence) => sequence.pending > 0);
+  arm(state);
+  for (const sequence of alive) deliver(sequence, false);
+  for (const sequence of ended) deliver(sequence, true);
+}
+
+function deliver(sequence: Sequence, ended: boolean): void {
+  const count = sequence.pending;
+  sequence.pending = 0;
+  if (ended || sequence.state === 'running') sequence.task.tokens(count, ended);
+}
+
+function cancel(state: EngineState, sequence: Sequence): number {
+  if (sequence.state === 'ended') return -1;
+  leave(state, sequence);
+  if (state.running.length === 0) {
+    state.timer?.cancel();
+    state.timer = undefined;
+    startSteps(state);
+  }
+  return sequence.produced;
+}
+
+function drop(state: EngineState): void {
+  state.timer?.cancel();
+  state.timer = undefined;
+  for (const sequence of [...state.running, ...state.waiting]) sequence.state = 'ended';
+  state.running = [];
+  state.waiting = [];
+  state.cachedTokens = 0;
 }

@@ -83,7 +83,7 @@ describe('an emulated image node', () => {
     const first = post(`${urlOf(running)}/v1/images/generations`, { model: 'sd', prompt: 'x' }, leave.signal);
     await until(() => running.truth()[0]?.running === 1);
     leave.abort();
-    await expect(first).rejects.toThrow();
+    await expect(first).rejects.toThrow('aborted');
     await until(() => running.truth()[0]?.running === 0);
     expect(running.truth()[0]).toMatchObject({ aborted: 1, served: 0, ghosts: 0 });
   });
@@ -94,7 +94,7 @@ describe('an emulated image node', () => {
     const first = post(`${urlOf(running)}/v1/images/generations`, { model: 'sd', prompt: 'x' }, leave.signal);
     await until(() => running.truth()[0]?.running === 1);
     leave.abort();
-    await expect(first).rejects.toThrow();
+    await expect(first).rejects.toThrow('aborted');
     await until(() => running.truth()[0]?.ghosts === 1);
     expect(running.truth()[0]?.ghostWorkMs).toBeCloseTo(114.6, 3);
   });
@@ -198,7 +198,7 @@ describe('faults of an emulated node', () => {
   it('dead: the port is closed until it is revived', async () => {
     const running = await start([IMAGE]);
     await running.setFaults('image-1', { dead: true });
-    await expect(generate(running)).rejects.toThrow();
+    await expect(generate(running)).rejects.toThrow('fetch failed');
     await running.setFaults('image-1', { dead: false });
     expect((await generate(running)).status).toBe(200);
   });
@@ -211,15 +211,15 @@ describe('faults of an emulated node', () => {
     await until(() => running.truth()[0]?.received === 1);
     expect(running.truth()[0]?.running).toBe(0);
     leave.abort();
-    await expect(waiting).rejects.toThrow();
+    await expect(waiting).rejects.toThrow('aborted');
   });
 
   it('garbage and truncate: no answer that could pass for a good one', async () => {
     const running = await start([IMAGE, TEXT]);
     await running.setFaults('image-1', { garbage: true });
-    await expect((await generate(running)).json()).rejects.toThrow();
+    await expect((await generate(running)).json()).rejects.toThrow('JSON');
     await running.setFaults('image-1', { garbage: false, truncate: true });
-    await expect(generate(running).then((answer) => answer.text())).rejects.toThrow();
+    await expect(generate(running).then((answer) => answer.text())).rejects.toThrow('terminated');
     await running.setFaults('text-1', { truncate: true });
     const stream = await post(`${urlOf(running, 1)}/v1/completions`, {
       prompt: 'x',

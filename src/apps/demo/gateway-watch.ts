@@ -1,9 +1,10 @@
 /** What the live view and the check of learned rates read of the gateway: its public admin plane, nothing else. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DurationMs, Rate } from '../../base/units.ts';
 
 const TIMEOUT_MS = 2_000;
+const TOKEN_FILE = 'admin-token';
 
 export interface QueueGroup {
   readonly depth: number;
@@ -64,8 +65,7 @@ export function createGatewayWatch(baseUrl: string, stateFolder: string): Gatewa
 /** The gateway wrote it at its first start; '' until then. */
 function adminToken(stateFolder: string): string {
   try {
-    const name = readdirSync(stateFolder).find((entry) => entry.includes('token'));
-    return name === undefined ? '' : readFileSync(join(stateFolder, name), 'utf8').trim();
+    return readFileSync(join(stateFolder, TOKEN_FILE), 'utf8').trim();
   } catch {
     return '';
   }

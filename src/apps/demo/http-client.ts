@@ -56,79 +56,19 @@ interface Call {
   connection: Connection | undefined;
 }
 
+interface Pool {
+  readonly options: HttpClientOptions;
+  /** Newest last: reuse takes the freshest, servers close the oldest. */
+  readonly idle: Connection[];
+  open: number;
+}
+
 export function createHttpClient(options: HttpClientOptions): HttpClient {
-  const idle: Connection[] = [];
-  let open = 0;
-
-  function end(call: Call, result: HttpResult): void {
-    const connection = call.connection;
-    if (connection !== undefined) connection.call = undefined;
-    call.connection = undefined;
-    clearTimeout(call.timer);
-    call.done(result);
-  }
-
-  function takeIdle(): Connection | undefined {
-    const oldest = performance.now() - IDLE_MS_MAX;
-    for (let top = idle.pop(); top !== undefined; top = idle.pop()) {
-      if (!top.socket.destroyed && top.idleSince >= oldest) return top;
-      top.socket.destroy();
-    }
-    return undefined;
-  }
-
-  function openConnection(): Connection {
-    open += 1;
-    const socket = connect({ host: options.host, port: options.port, noDelay: true });
-    const connection: Connection = { socket, call: undefined, received: '', idleSince: 0 };
-    let detail = 'closed before the answer was complete';
-    socket.on('data', (chunk: Buffer) => onData(connection, chunk));
-    socket.on('error', (error) => {
-      detail = error.message;
-    });
-    socket.on('close', () => {
-      open -= 1;
-      const place = idle.indexOf(connection);
-      if (place >= 0) idle.splice(place, 1);
-      if (connection.call !== undefined) onClosed(connection, connection.call, detail);
-    });
-    return connection;
-  }
-
-  function onClosed(connection: Connection, call: Call, detail: string): void {
-    const parsed = parseAnswer(connection.received, true);
-    if (parsed.kind === 'answer') end(call, { kind: 'answer', answer: parsed.answer });
-    else end(call, { kind: 'broken', detail });
-  }
-
-  function onData(connection: Connection, chunk: Buffer): void {
-    const call = connection.call;
-    if (call === undefined) {
-      connection.socket.destroy();
-      return;
-    }
-    connection.received += chunk.toString('latin1');
-    const parsed = parseAnswer(connection.received, false);
-    if (parsed.kind === 'more' && connection.received.length <= RESPONSE_BYTES_MAX) return;
-    if (parsed.kind !== 'answer') {
-      end(call, { kind: 'broken', detail: 'the answer is no HTTP, or too long' });
-      connection.socket.destroy();
-      return;
-    }
-    connection.received = '';
-    if (parsed.keepAlive) {
-      connection.idleSince = performance.now();
-      idle.push(connection);
-    } else {
-      connection.socket.destroy();
-    }
-    end(call, { kind: 'answer', answer: parsed.answer });
-  }
-
+  const pool: Pool = { options, idle: [], open: 0 };
   return {
     send(request, timeoutMs, done) {
       const call: Call = { done, timer: setTimeout(() => hangUp(call), timeoutMs), connection: undefined };
-      const connection = takeIdle() ?? (open < options.connectionsMax ? openConnection() : undefined);
+      const connection = takeIdle(pool) ?? openConnection(pool);
       if (connection === undefined) {
         setImmediate(() => end(call, { kind: 'broken', detail: 'no connection is left on this client' }));
         return { hangUp: () => undefined };
@@ -139,17 +79,85 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       return { hangUp: () => hangUp(call) };
     },
     close() {
-      for (const connection of idle) connection.socket.destroy();
-      idle.length = 0;
+      for (const connection of pool.idle) connection.socket.destroy();
+      pool.idle.length = 0;
     },
   };
+}
 
-  function hangUp(call: Call): void {
-    const connection = call.connection;
-    if (connection === undefined) return;
-    end(call, { kind: 'timed-out' });
+function hangUp(call: Call): void {
+  const connection = call.connection;
+  if (connection === undefined) return;
+  end(call, { kind: 'timed-out' });
+  connection.socket.destroy();
+}
+
+function end(call: Call, result: HttpResult): void {
+  const connection = call.connection;
+  if (connection !== undefined) connection.call = undefined;
+  call.connection = undefined;
+  clearTimeout(call.timer);
+  call.done(result);
+}
+
+function takeIdle(pool: Pool): Connection | undefined {
+  const oldest = performance.now() - IDLE_MS_MAX;
+  for (let top = pool.idle.pop(); top !== undefined; top = pool.idle.pop()) {
+    if (!top.socket.destroyed && top.idleSince >= oldest) return top;
+    top.socket.destroy();
+  }
+  return undefined;
+}
+
+/** Undefined at the bound. */
+function openConnection(pool: Pool): Connection | undefined {
+  if (pool.open >= pool.options.connectionsMax) return undefined;
+  pool.open += 1;
+  const { host, port } = pool.options;
+  const socket = connect({ host, port, noDelay: true });
+  const connection: Connection = { socket, call: undefined, received: '', idleSince: 0 };
+  let detail = 'closed before the answer was complete';
+  socket.on('data', (chunk: Buffer) => onChunk(pool, connection, chunk));
+  socket.on('error', (error) => {
+    detail = error.message;
+  });
+  socket.on('close', () => {
+    pool.open -= 1;
+    const place = pool.idle.indexOf(connection);
+    if (place >= 0) pool.idle.splice(place, 1);
+    if (connection.call !== undefined) onClosed(connection, connection.call, detail);
+  });
+  return connection;
+}
+
+function onClosed(connection: Connection, call: Call, detail: string): void {
+  const parsed = parseAnswer(connection.received, true);
+  if (parsed.kind === 'answer') end(call, { kind: 'answer', answer: parsed.answer });
+  else end(call, { kind: 'broken', detail });
+}
+
+function onChunk(pool: Pool, connection: Connection, chunk: Buffer): void {
+  const call = connection.call;
+  if (call === undefined) {
+    connection.socket.destroy();
+    return;
+  }
+  connection.received += chunk.toString('latin1');
+  const parsed = parseAnswer(connection.received, false);
+  if (parsed.kind === 'more' && connection.received.length <= RESPONSE_BYTES_MAX) return;
+  if (parsed.kind !== 'answer') {
+    end(call, { kind: 'broken', detail: 'the answer is no HTTP, or too long' });
+    connection.socket.destroy();
+    return;
+  }
+  connection.received = '';
+  if (parsed.keepAlive) {
+    connection.idleSince = performance.now();
+    pool.idle.push(connection);
+  } else {
     connection.socket.destroy();
   }
+  end(call, { kind: 'answer', answer: parsed.answer });
 }
 
 export type ParsedAnswer =

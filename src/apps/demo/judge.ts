@@ -53,11 +53,7 @@ export function isEmbedding(result: HttpResult): boolean {
   const vector = Array.isArray(data)
     ? (data[0] as { embedding?: unknown } | undefined)?.embedding
     : undefined;
-  return (
-    Array.isArray(vector) &&
-    vector.length > 0 &&
-    vector.some((value) => typeof value === 'number' && value !== 0)
-  );
+  return Array.isArray(vector) && vector.some((value) => typeof value === 'number' && value !== 0);
 }
 
 function judgeError(answer: HttpAnswer, body: Readonly<Record<string, unknown>> | undefined): AttemptEnd {

@@ -114,7 +114,7 @@ async function play(state: LoadState): Promise<LoadResult> {
   const hangUpAtMs = lastArrivalMs(plan) + plan.drainMs;
   while ((state.waiting.size > 0 || state.embeddingOpen > 0) && elapsed(state) < hangUpAtMs) await pause(20);
   clearInterval(embeddings);
-  for (const user of [...state.waiting]) hangUp(state, user);
+  for (const user of state.waiting) hangUp(state, user);
   state.client.close();
   return {
     users: state.records,
