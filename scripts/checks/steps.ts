@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { checkLayers } from './layers.ts';
 import { checkFunctionLengths } from './function-length.ts';
+import { checkLinks } from './links.ts';
 import { type Finding, formatFinding, readSourceFiles, type SourceFile } from './source-files.ts';
 import { checkTidy } from './tidy.ts';
 
@@ -126,4 +127,5 @@ export const STEPS: readonly Step[] = [
   ownStep('layers', checkLayers),
   ownStep('length of functions', checkFunctionLengths),
   ownStep('tidy', checkTidy),
+  ownStep('links', checkLinks),
 ];
