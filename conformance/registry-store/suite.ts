@@ -17,7 +17,7 @@ export interface RegistryStoreSubject {
 
 const MANY = 10_000;
 
-export function nodeRecord(id: string, change: Partial<NodeRecord> = {}): NodeRecord {
+function nodeRecord(id: string, change: Partial<NodeRecord> = {}): NodeRecord {
   return {
     config: {
       id,
@@ -121,7 +121,7 @@ export function registryStoreSuite(subject: RegistryStoreSubject): void {
     test('may be closed twice', async () => {
       const store = fresh();
       await store.close();
-      await store.close();
+      await expect(store.close()).resolves.toBeUndefined();
     });
 
     if (!subject.isDurable) return;

@@ -79,24 +79,32 @@ function judge(url: string, answers: Answers): DetectedEngine | undefined {
   const models = modelsOf(answers.list);
   const owner = ownerOf(answers.list);
   const ollama = textIn(bodyOf(answers.ollama)?.['version']);
-  if (ollama !== undefined) return usable('ollama', url, ollama, models);
+  if (ollama !== undefined) return usable({ engine: 'ollama', url, version: ollama, models });
   if (textIn(bodyOf(answers.sglang)?.['model_path']) !== undefined || owner === 'sglang') {
-    return usable('sglang', url, '', models);
+    return usable({ engine: 'sglang', url, models });
   }
-  if (owner === 'vllm')
-    return usable('vllm', url, textIn(bodyOf(answers.version)?.['version']) ?? '', models);
-  if (bodyOf(answers.props)?.['total_slots'] !== undefined || owner === 'llamacpp') {
-    return usable('llama.cpp', url, textIn(bodyOf(answers.props)?.['build_info']) ?? '', models);
+  if (owner === 'vllm') {
+    return usable({
+      engine: 'vllm',
+      url,
+      version: textIn(bodyOf(answers.version)?.['version']) ?? '',
+      models,
+    });
+  }
+  const props = bodyOf(answers.props);
+  if (props?.['total_slots'] !== undefined || owner === 'llamacpp') {
+    return usable({ engine: 'llama.cpp', url, version: textIn(props?.['build_info']) ?? '', models });
   }
   const tei = bodyOf(answers.info);
   const teiModel = textIn(tei?.['model_id']);
   if (tei !== undefined && teiModel !== undefined && recordIn(tei['model_type']) !== undefined) {
     // It has no model list of its own: the name is written into the node.
-    return usable('tei', url, textIn(tei['version']) ?? '', [{ model: teiModel }], [{ model: teiModel }]);
+    const written = [{ model: teiModel }];
+    return usable({ engine: 'tei', url, version: textIn(tei['version']) ?? '', models: written, written });
   }
   const images = sdModelsOf(answers.sdModels);
   if (images !== undefined) return notYetUsable('a1111', url, images);
-  return models === undefined ? undefined : usable('openai', url, '', models);
+  return models === undefined ? undefined : usable({ engine: 'openai', url, models });
 }
 
 const PROTOCOLS: Readonly<Record<Exclude<EngineName, 'a1111'>, NodeProtocol>> = {
@@ -108,13 +116,16 @@ const PROTOCOLS: Readonly<Record<Exclude<EngineName, 'a1111'>, NodeProtocol>> = 
   openai: 'openai',
 };
 
-function usable(
-  engine: Exclude<EngineName, 'a1111'>,
-  url: string,
-  version: string,
-  models: readonly ModelOffer[] = [],
-  written: readonly ModelOffer[] = [],
-): DetectedEngine {
+interface Found {
+  readonly engine: Exclude<EngineName, 'a1111'>;
+  readonly url: string;
+  readonly version?: string;
+  readonly models?: readonly ModelOffer[] | undefined;
+  /** Models written into the node, for an engine without a list. */
+  readonly written?: readonly ModelOffer[];
+}
+
+function usable({ engine, url, version = '', models = [], written = [] }: Found): DetectedEngine {
   const node: NodeConfig = {
     id: `${engine}-${new URL(url).host.replace(/[^A-Za-z0-9.]+/g, '-')}`,
     url,

@@ -23,17 +23,18 @@ export function smallGet(endpoint: NodeEndpoint, path: string, timeoutMs: number
   return new Promise((resolve) => {
     let isConnected = false;
     let hasHead = false;
-    let request: ReturnType<typeof requestHttp> | undefined;
+    const opened: { request?: ReturnType<typeof requestHttp> | undefined } = {};
     const finish = (answer: SmallAnswer): void => {
       clearTimeout(timer);
       resolve(answer);
-      request?.destroy();
+      opened.request?.destroy();
     };
     const timer = setTimeout(() => {
       const detail = `no answer to ${path} in ${timeoutMs} ms`;
       finish(hasHead ? { kind: 'unreadable', detail } : { kind: 'nothing', silent: isConnected, detail });
     }, timeoutMs);
-    request = open(endpoint, path, finish);
+    const request = open(endpoint, path, finish);
+    opened.request = request;
     if (request === undefined) return;
     request.on('socket', (socket) => socket.once('connect', () => (isConnected = true)));
     request.on('response', (response) => {

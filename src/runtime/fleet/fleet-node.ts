@@ -88,6 +88,24 @@ export function createFleetNode(start: NewNode): FleetNode {
   };
 }
 
+/** What a registration asks for. */
+export interface WantedNode {
+  readonly config: NodeConfig;
+  readonly source: NodeSource;
+  readonly driver: EngineDriver;
+}
+
+/** Another registration of the same id: a later generation; what was learned of the engine stays if it is the same. */
+export function replaceNode(node: FleetNode, wanted: WantedNode): void {
+  if (wanted.config.url !== node.config.url || wanted.driver !== node.driver) node.discovered = {};
+  if (wanted.source !== 'api') node.credentialSha256 = '';
+  node.config = wanted.config;
+  node.source = wanted.source;
+  node.driver = wanted.driver;
+  node.generation += 1;
+  node.leaving = false;
+}
+
 /** Secrets included: never logged. */
 export function endpointOf(node: FleetNode): NodeEndpoint {
   const headers: string[] = [];
