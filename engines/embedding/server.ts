@@ -1,8 +1,8 @@
 /**
  * A real node: sentence embeddings from a real model, behind the OpenAI wire.
  *
- * The model computes on the main thread, one sentence at a time and in order of arrival. Under load its /health
- * answers late: that is what many real model servers do, and it keeps the gateway honest about "busy is not dead".
+ * The model computes on the main thread, one request after another in order of arrival, and cannot be interrupted. Under
+ * load its /health answers late: many real model servers do so, and it keeps the gateway honest about "busy is not dead".
  * Each sentence is computed alone, so a vector depends on its text only, never on what else was in the batch.
  */
 import type { ServerResponse } from 'node:http';
@@ -33,6 +33,9 @@ async function drainQueue(): Promise<void> {
   if (running) return;
   running = true;
   for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+    await nextTurn();
+    // A client that left while its request waited costs nothing; one that leaves later cannot be noticed.
+    if (job.response.destroyed) continue;
     try {
       await answer(job, model);
     } catch (error) {
@@ -47,11 +50,8 @@ async function answer(job: Job, embeddings: EmbeddingsModel): Promise<void> {
   const vectors: number[][] = [];
   let tokens = 0;
   for (const text of job.request.inputs) {
-    // A client that left frees the engine at the next sentence: the computation itself cannot be stopped.
-    if (job.response.destroyed) return;
     tokens += embeddings.tokenizer.encode(text).length;
     vectors.push(await embeddings.embed(text));
-    await nextTurn();
   }
   sendJson(job.response, 200, {
     object: 'list',
@@ -65,7 +65,7 @@ async function answer(job: Job, embeddings: EmbeddingsModel): Promise<void> {
   });
 }
 
-/** Lets the server see closed connections and health calls between two sentences. */
+/** Lets the server see closed connections and health calls between two requests; inside one it is away. */
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

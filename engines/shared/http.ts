@@ -10,6 +10,11 @@ import { parseArgs } from 'node:util';
 export const BODY_BYTES_MAX: number = 4 * 1024 * 1024;
 /** How long running requests may go on after SIGTERM. */
 const DRAIN_MS_MAX = 2_000;
+/**
+ * Node closes an idle connection after 5 s. An engine that computes on its main thread may be away for longer; its timers
+ * then run before it reads what came meanwhile, and a request on a reused connection is reset although nothing is wrong.
+ */
+const KEEP_ALIVE_MS = 120_000;
 
 export type JsonBody =
   | { readonly kind: 'ok'; readonly value: Readonly<Record<string, unknown>> }
@@ -93,7 +98,7 @@ export async function serveEngine(
   handler: Handler,
   onStop: () => Promise<void> = async () => {},
 ): Promise<void> {
-  const server = createServer((request, response) => {
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
     // A handler's rejection must not end the process: the engine answers 500 as a foreign server would.
     Promise.resolve(handler(request, response, path)).catch((error: unknown) => {

@@ -54,6 +54,14 @@ describe('embedding node', () => {
     expect((await fetch(`${engine.url}/health`)).status).toBe(200);
   });
 
+  test('answers its health page, however late, while it computes', async () => {
+    const input = Array.from({ length: 40 }, (_, index) => `sentence number ${index}`);
+    const batch = client.embeddings.create({ model: MODEL, input });
+    const health = fetch(`${engine.url}/health`);
+    expect((await health).status).toBe(200);
+    expect((await batch).data.length).toBe(input.length);
+  });
+
   test('answers other requests after a client left one in the middle', async () => {
     const abort = new AbortController();
     const many = Array.from({ length: 200 }, (_, index) => `sentence number ${index}`);
