@@ -14,6 +14,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const RUNNER = join(ROOT, 'node_modules/vitest/vitest.mjs');
 /** Fixed, so that a red run is repeated by running it again; `FC_SEED=N npm test` tries others. */
 const PROPERTY_SEED = '20261129';
+/** Files whose tests ask for the llama engine. */
+const NEEDS_LLAMA = /engine-(llama|gateway)/;
 const RUN_MS_MAX = 14 * 60_000;
 
 function runTests(reportPath: string): number {
@@ -41,7 +43,7 @@ function sayLeftOut(leftOut: ReadonlyMap<string, number>): void {
   for (const [path, count] of leftOut) {
     const file = relative(ROOT, path);
     const why =
-      missing !== undefined && /llama/.test(file)
+      missing !== undefined && NEEDS_LLAMA.test(file)
         ? `${missing}; install it with: ${LLAMA_INSTALL_COMMAND}`
         : 'the tests are marked as skipped in the file';
     process.stdout.write(`LEFT OUT: ${count} tests of ${file}: ${why}\n`);
