@@ -1,0 +1,136 @@
+/** Invariants 1 to 6 of the architecture, whatever happens: random sequences of every event, with absurd numbers. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
+import {
+  type FuzzOptions,
+  FuzzPlayer,
+  NODES,
+  sequenceArbitrary,
+  SMALL_BOUNDS,
+  type Step,
+} from '../../../test/support/fuzz.ts';
+import { S, taskSpec } from '../../../test/support/specs.ts';
+import { defaultSchedulerConfig } from '../config/defaults.ts';
+
+const CONFIG = defaultSchedulerConfig({ bounds: SMALL_BOUNDS, seed: 7 });
+const ALL: FuzzOptions = { absurd: true, shutdown: true, maxLength: 120 };
+
+function played(steps: readonly Step[], config = CONFIG): CheckedScheduler {
+  const world = new CheckedScheduler(config);
+  new FuzzPlayer(world).play(steps);
+  return world;
+}
+
+describe('createScheduler.apply', () => {
+  test('never throws, and arrived is the sum of all ends after every event', () => {
+    fc.assert(
+      fc.property(sequenceArbitrary(ALL), (steps) => {
+        played(steps);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('gives equal effects, byte for byte, for equal config, seed and events', () => {
+    fc.assert(
+      fc.property(sequenceArbitrary(ALL), (steps) => {
+        expect(played(steps).log).toEqual(played(steps).log);
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  test('keeps tasks, bytes and work within their bounds, in all, per class and per tenant', () => {
+    fc.assert(
+      fc.property(sequenceArbitrary({ ...ALL, maxLength: 200 }), (steps) => {
+        const world = new CheckedScheduler(CONFIG);
+        new FuzzPlayer(world).play(steps, () => expectWithinBounds(world));
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('ends every task exactly once and gives back every permit when clients and nodes are done', () => {
+    fc.assert(
+      fc.property(sequenceArbitrary(ALL), (steps) => {
+        const world = played(steps);
+        for (const id of world.specs.keys()) world.apply({ kind: 'cancel', taskId: id });
+        world.endAll();
+        world.advance(S);
+        expect(world.outcomes.size).toBe(world.specs.size);
+        expect(world.accounts).toMatchObject({ queued: 0, running: 0 });
+        const { permits, lanes, classes } = world.scheduler.dump(world.now) as Dump;
+        expect(permits).toBe(0);
+        for (const lane of lanes) expect(lane).toMatchObject({ tasks: 0, workUs: 0 });
+        for (const record of classes) {
+          expect(record.queued).toEqual({ tasks: 0, workUs: 0, bytes: 0 });
+          for (const flow of record.flows)
+            expect(flow).toMatchObject({ running: 0, queued: { tasks: 0, workUs: 0, bytes: 0 } });
+          expect(record.served).toBeGreaterThanOrEqual(0);
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('forgets by itself: with all leases run out and no further event, a fresh task is served at once', () => {
+    fc.assert(
+      fc.property(sequenceArbitrary({ ...ALL, shutdown: false }), (steps) => {
+        const world = played(steps);
+        world.endAll();
+        openEveryDoor(world);
+        world.advance(11 * 60 * S);
+        world.endAll();
+        world.advance(S);
+        world.endAll();
+        const fresh = taskSpec(1_000_000, {
+          deadlineAt: world.now + 60 * S,
+          fingerprint: 'x',
+          deadlineWished: false,
+        });
+        expect(world.submit(fresh)).toBeUndefined();
+        world.advance(2 * S);
+        expect(world.permits.has(fresh.id), 'the fresh task runs within two seconds').toBe(true);
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+interface Dump {
+  readonly permits: number;
+  readonly lanes: readonly { readonly tasks: number; readonly workUs: number }[];
+  readonly classes: readonly {
+    readonly served: number;
+    readonly queued: unknown;
+    readonly flows: readonly { readonly running: number; readonly queued: unknown }[];
+  }[];
+}
+
+/** What people, not leases, have closed; and at least one node to serve. */
+function openEveryDoor(world: CheckedScheduler): void {
+  world.apply({ kind: 'survival', shedClasses: 0 });
+  if (world.scheduler.node('n0', world.now) === undefined)
+    world.apply({ kind: 'node-registered', node: NODES[0] as (typeof NODES)[number] });
+  for (const { id } of NODES) {
+    world.apply({ kind: 'node-cordoned', nodeId: id, cordoned: false });
+    world.apply({ kind: 'node-draining', nodeId: id, draining: false });
+  }
+}
+
+function expectWithinBounds(world: CheckedScheduler): void {
+  const { bounds } = world.config;
+  const queue = world.scheduler.queue(world.now);
+  expect(queue.depth).toBeLessThanOrEqual(bounds.tasksMax);
+  expect(queue.bytes).toBeLessThanOrEqual(bounds.bytesMax);
+  expect(queue.workMs).toBeLessThanOrEqual(bounds.workMsMax);
+  for (const group of Object.values(queue.byClass)) {
+    expect(group.depth).toBeLessThanOrEqual(bounds.tasksMax * bounds.classShareMax);
+    expect(group.workMs).toBeLessThanOrEqual(bounds.workMsMax * bounds.classShareMax + 0.1);
+  }
+  for (const group of Object.values(queue.byTenant)) {
+    expect(group.depth).toBeLessThanOrEqual(bounds.tasksMax * bounds.tenantShareMax);
+    expect(group.workMs).toBeLessThanOrEqual(bounds.workMsMax * bounds.tenantShareMax + 0.1);
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Numbers from outside, brought into the range in which sums stay exact integers, before anything is counted with
+ * them: one NaN would stay in a counter for ever, one infinite retry-after would close a node for ever. Configured
+ * limits are checked elsewhere; this is the last door. What is sane already is passed on as it is, without a copy.
+ */
+import type { DurationUs, MonoUs } from '../../base/units.ts';
+import type { AttemptResult } from '../request/outcome.ts';
+import type { TaskSpec, Usage } from '../request/task.ts';
+import type { NodeMemory, NodeSpec } from './events.ts';
+
+/** Eleven days of the reference accelerator: a thousand such tasks still add up exactly. */
+const WORK_US_MAX = 1e12;
+const BYTES_MAX = 2 ** 40;
+/** A year: later than any deadline that means something. */
+const AHEAD_US_MAX: DurationUs = 3.2e13;
+/** More than any model's context; a count above it is a fault of the node that reports it. */
+const TOKENS_MAX = 100_000_000;
+const SLOTS_MAX = 100_000;
+const EJECTIONS_MAX = 64;
+
+export function saneTask(spec: TaskSpec, now: MonoUs): TaskSpec {
+  const workUs = within(spec.workUs, 1, WORK_US_MAX);
+  const firstByteWorkUs = within(spec.firstByteWorkUs, 1, workUs);
+  const bytes = within(spec.bytes, 0, BYTES_MAX);
+  const deadlineAt = within(spec.deadlineAt, Math.min(now, 0), now + AHEAD_US_MAX);
+  const isSane =
+    workUs === spec.workUs &&
+    firstByteWorkUs === spec.firstByteWorkUs &&
+    bytes === spec.bytes &&
+    deadlineAt === spec.deadlineAt;
+  return isSane ? spec : { ...spec, workUs, firstByteWorkUs, bytes, deadlineAt };
+}
+
+export function saneNode(spec: NodeSpec): NodeSpec {
+  const slots = within(spec.slots, 0, SLOTS_MAX);
+  return slots === spec.slots ? spec : { ...spec, slots };
+}
+
+/** A remembered ejection is a lease too: it never lasts longer than a fresh one could. */
+export function saneMemory(memory: NodeMemory, ejectedUsMax: DurationUs): NodeMemory {
+  return {
+    ...memory,
+    ejectedForUs: within(memory.ejectedForUs, 0, ejectedUsMax),
+    ejections: within(memory.ejections, 0, EJECTIONS_MAX),
+    rates: memory.rates.filter(
+      ({ rate, observations }) => Number.isFinite(rate) && rate > 0 && Number.isInteger(observations),
+    ),
+  };
+}
+
+export function saneResult(result: AttemptResult): AttemptResult {
+  if (result.kind === 'failed') {
+    const { nodeRetryAfterUs = 0 } = result;
+    return Number.isFinite(nodeRetryAfterUs) ? result : { ...result, nodeRetryAfterUs: 0 };
+  }
+  if (result.kind === 'ok' && result.usage !== undefined && !isSaneUsage(result.usage)) return { kind: 'ok' };
+  return result;
+}
+
+function isSaneUsage({ promptTokens = 0, outputTokens = 0 }: Usage): boolean {
+  return isTokens(promptTokens) && isTokens(outputTokens);
+}
+
+function isTokens(count: number): boolean {
+  return count >= 0 && count <= TOKENS_MAX;
+}
+
+/** The nearest integer in range; the least for what is no number. */
+function within(value: number, min: number, max: number): number {
+  if (!(value > min)) return min;
+  return value >= max ? max : Math.round(value);
+}

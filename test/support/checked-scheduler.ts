@@ -1,0 +1,151 @@
+/**
+ * The scheduler under watch: after every event the books are compared with a model that knows nothing of queues or
+ * nodes, only who was submitted, who holds a permit and who has had an outcome.
+ */
+import { expect } from 'vitest';
+import type { MonoUs, NodeId, TaskId } from '../../src/base/units.ts';
+import type { SchedulerConfig } from '../../src/core/config/types.ts';
+import type { AttemptResult, Outcome } from '../../src/core/request/outcome.ts';
+import type { TaskSpec } from '../../src/core/request/task.ts';
+import type { Scheduler } from '../../src/core/scheduler/contract.ts';
+import type { EffectSink } from '../../src/core/scheduler/effects.ts';
+import type { SchedulerEvent } from '../../src/core/scheduler/events.ts';
+import { createScheduler } from '../../src/core/scheduler/scheduler.ts';
+import type { Accounts } from '../../src/core/scheduler/views.ts';
+
+export interface Permit {
+  readonly nodeId: NodeId;
+  readonly attempt: number;
+  readonly takenAt: MonoUs;
+  isAborted: boolean;
+}
+
+export class CheckedScheduler {
+  readonly scheduler: Scheduler;
+  readonly config: SchedulerConfig;
+  now: MonoUs = 0;
+  /** Every effect as a line of text: what "byte for byte" compares. */
+  readonly log: string[] = [];
+  readonly specs: Map<TaskId, TaskSpec> = new Map();
+  readonly outcomes: Map<TaskId, Outcome> = new Map();
+  /** Nodes that each task was sent to, in order. */
+  readonly tried: Map<TaskId, NodeId[]> = new Map();
+  /** Permits that are out: assigned and not yet given back. */
+  readonly permits: Map<TaskId, Permit> = new Map();
+  readonly #out: EffectSink;
+
+  constructor(config: SchedulerConfig) {
+    this.config = config;
+    this.scheduler = createScheduler(config);
+    this.#out = this.#sink();
+  }
+
+  get accounts(): Accounts {
+    return this.scheduler.accounts();
+  }
+
+  apply(event: SchedulerEvent): void {
+    if (event.kind === 'submit') this.specs.set(event.task.id, event.task);
+    if (event.kind === 'attempt-ended') this.permits.delete(event.taskId);
+    this.scheduler.apply(event, this.now, this.#out);
+    this.check();
+  }
+
+  submit(task: TaskSpec): Outcome | undefined {
+    this.apply({ kind: 'submit', task });
+    return this.outcomes.get(task.id);
+  }
+
+  end(taskId: TaskId, result: AttemptResult = { kind: 'ok' }): void {
+    this.apply({ kind: 'attempt-ended', taskId, result });
+  }
+
+  /** Lets time pass, waking the scheduler exactly when it asks for it. */
+  advance(durationUs: number): void {
+    const until = this.now + durationUs;
+    for (let wakes = 0; ; wakes++) {
+      const at = this.scheduler.nextWakeAt();
+      if (at > until) break;
+      expect(wakes, 'the scheduler asks to be woken again and again without time passing').toBeLessThan(
+        100_000,
+      );
+      this.now = Math.max(this.now, at);
+      this.apply({ kind: 'tick' });
+    }
+    this.now = until;
+    this.apply({ kind: 'tick' });
+  }
+
+  /** Gives every permit back, again and again until none is out. */
+  endAll(result: (taskId: TaskId) => AttemptResult = () => ({ kind: 'ok' })): void {
+    for (let rounds = 0; this.permits.size > 0; rounds++) {
+      expect(rounds, 'work never ends').toBeLessThan(100_000);
+      for (const taskId of [...this.permits.keys()]) this.end(taskId, result(taskId));
+    }
+  }
+
+  runningOn(nodeId: NodeId): TaskId[] {
+    return [...this.permits].filter(([, permit]) => permit.nodeId === nodeId).map(([id]) => id);
+  }
+
+  /** The books, as integers, and the permits of every node. */
+  check(): void {
+    const accounts = this.accounts;
+    const { arrived, ...ends } = accounts;
+    for (const [name, count] of Object.entries(accounts)) {
+      if (!Number.isInteger(count) || count < 0) expect(count, `${name} is a count`).toBe('a count');
+    }
+    const sum = Object.values(ends).reduce((total, count) => total + count, 0);
+    if (sum !== arrived || arrived !== this.specs.size) {
+      expect({ ...accounts, sum }, 'arrived is the sum of the rest').toMatchObject({
+        arrived: sum,
+        sum: this.specs.size,
+      });
+    }
+    const running = [...this.permits.keys()].filter((id) => !this.outcomes.has(id)).length;
+    if (accounts.running !== running) expect(accounts.running, 'running tasks').toBe(running);
+    const settled =
+      accounts.served + accounts.rejected + accounts.evicted + accounts.failed + accounts.cancelled;
+    if (settled !== this.outcomes.size) expect(settled, 'outcomes').toBe(this.outcomes.size);
+    const inflight = new Map<NodeId, number>();
+    for (const { nodeId } of this.permits.values()) inflight.set(nodeId, (inflight.get(nodeId) ?? 0) + 1);
+    for (const node of this.scheduler.nodes(this.now)) {
+      const own = inflight.get(node.id) ?? 0;
+      if (node.inflight > own) expect(node.inflight, `permits of ${node.id}`).toBe(own);
+    }
+  }
+
+  #sink(): EffectSink {
+    const note = (line: string): void => void this.log.push(`${this.now} ${line}`);
+    return {
+      admitted: (taskId) => note(`admitted ${taskId}`),
+      assign: (taskId, nodeId, attempt) => {
+        note(`assign ${taskId} ${nodeId} ${attempt}`);
+        if (this.outcomes.has(taskId)) throw new Error(`Task ${taskId} was assigned after its outcome`);
+        if (this.permits.has(taskId)) throw new Error(`Task ${taskId} was assigned twice at once`);
+        const tried = this.tried.get(taskId) ?? [];
+        if (tried.includes(nodeId)) throw new Error(`Task ${taskId} was retried on ${nodeId}`);
+        if (attempt !== tried.length + 1)
+          throw new Error(`Task ${taskId} counts attempt ${attempt} after ${tried.length}`);
+        this.tried.set(taskId, [...tried, nodeId]);
+        this.permits.set(taskId, { nodeId, attempt, takenAt: this.now, isAborted: false });
+      },
+      abort: (taskId, nodeId) => {
+        note(`abort ${taskId} ${nodeId}`);
+        const permit = this.permits.get(taskId);
+        if (permit === undefined || permit.nodeId !== nodeId)
+          throw new Error(`Task ${taskId} does not run on ${nodeId}`);
+        if (permit.isAborted) throw new Error(`Task ${taskId} was aborted twice`);
+        permit.isAborted = true;
+      },
+      outcome: (taskId, outcome) => {
+        note(`outcome ${taskId} ${JSON.stringify(outcome)}`);
+        if (this.outcomes.has(taskId)) throw new Error(`Task ${taskId} has two outcomes`);
+        if (!this.specs.has(taskId)) throw new Error(`Task ${taskId} was never submitted`);
+        this.outcomes.set(taskId, outcome);
+      },
+      nodeState: (nodeId, state) => note(`node ${nodeId} ${state}`),
+      nodeDrained: (nodeId) => note(`drained ${nodeId}`),
+    };
+  }
+}
