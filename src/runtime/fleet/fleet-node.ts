@@ -44,6 +44,8 @@ export interface FleetNode {
   nextProbeAt: MonoUs;
   nextReadAt: MonoUs;
   probing: boolean;
+  /** What the last probe that told anything said. */
+  alive: boolean;
   state: NodeState;
   /** What the last probe said, for people. */
   detail: string;
@@ -80,6 +82,7 @@ export function createFleetNode(start: NewNode): FleetNode {
     nextProbeAt: 0,
     nextReadAt: 0,
     probing: false,
+    alive: true,
     state: 'unverified',
     detail: 'not probed yet',
     savedAt: Number.NEGATIVE_INFINITY,

@@ -93,7 +93,11 @@ export function createFleet(options: FleetOptions): Fleet {
     node.detail = probe.detail;
     // A busy engine may be too busy to answer its own probe: silence while it works for us is no evidence.
     const isUnknown = !probe.alive && probe.silent === true && node.inflight > 0;
-    if (!isUnknown) apply({ kind: 'node-probed', nodeId: node.id, alive: probe.alive });
+    if (isUnknown) return;
+    // One failure is a question, asked again soon; a node that stays dead is asked at the usual rhythm.
+    if (node.alive && !probe.alive) reconciler.lookAgain(node);
+    node.alive = probe.alive;
+    apply({ kind: 'node-probed', nodeId: node.id, alive: probe.alive });
     if (!probe.alive) return;
     const found = discoveredBy(node, probe);
     if (!sameDiscovery(found, node.discovered)) {

@@ -44,6 +44,8 @@ export interface Reconciler {
   place(node: FleetNode, how: 'at-once' | 'paced'): void;
   /** Looks at a node now; resolves when the result was handed on. */
   look(node: FleetNode): Promise<void>;
+  /** Brings the next probe forward, to a quarter of the interval. */
+  lookAgain(node: FleetNode): void;
   start(): void;
   stop(): void;
 }
@@ -125,6 +127,10 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         enqueue(node, 'probe', resolve);
         pump();
       });
+    },
+    lookAgain(node) {
+      const soon = clock.nowUs() + Math.floor(msToUs(options.intervalMs()) / 4);
+      node.nextProbeAt = Math.min(node.nextProbeAt, soon);
     },
     start: schedule,
     stop() {
