@@ -11,6 +11,7 @@ const CONFIGURATION = [
   'tsconfig.base.json',
   'tsconfig.json',
   'tsconfig.core.json',
+  'tsconfig.build.json',
   'biome.json',
   '.oxlintrc.json',
   '.jscpd.json',

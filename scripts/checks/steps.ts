@@ -3,7 +3,7 @@
  * says: a wrong pattern in a configuration must not read as a clean repository.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
@@ -102,6 +102,27 @@ function copiesStep(root: string): StepRun {
   return { ...run, filesSeen: countIn(run.output, /Total:\D+(\d+)/) };
 }
 
+/** What is published compiles, and the compiled command starts: an import that only type stripping forgives fails here. */
+function buildStep(root: string): StepRun {
+  // Inside node_modules, so that the compiled files find the packages.
+  const folder = mkdtempSync(join(root, 'node_modules', '.spillway-build-'));
+  try {
+    const compiled = runTool(root, 'tsc', [
+      '-p',
+      'tsconfig.build.json',
+      '--outDir',
+      folder,
+      '--pretty',
+      'false',
+    ]);
+    const filesSeen = globSync('**/*.js', { cwd: folder }).length;
+    if (compiled.exitCode !== 0) return { ...compiled, filesSeen };
+    return { ...runTool(root, 'node', [join(folder, 'apps/cli/main.js'), '--help']), filesSeen };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
 function ownStep(name: string, check: (files: readonly SourceFile[]) => readonly Finding[]): Step {
   return {
     name,
@@ -120,6 +141,7 @@ function ownStep(name: string, check: (files: readonly SourceFile[]) => readonly
 export const STEPS: readonly Step[] = [
   typesStep('types', 'tsconfig.json', 'src'),
   typesStep('types of core alone', 'tsconfig.core.json', 'src/core'),
+  { name: 'build', run: buildStep },
   { name: 'format', run: formatStep },
   { name: 'lint', run: lintStep },
   { name: 'dead code', run: knipStep },
