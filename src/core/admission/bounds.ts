@@ -1,8 +1,10 @@
 /**
  * Hard bounds on what is queued: tasks, bytes and work, in all, per class and per tenant. When full, one in, one
  * out: from the lowest class, from the flow with the most queued work in it, the newest leaves, and an arrival that
- * would itself be that one is refused. A more important task is never evicted for a less important one.
+ * would itself be that one is refused. A more important task is never evicted for a less important one. Whoever is
+ * at a share of their own gives way to themselves: a class to its lighter flows, a tenant to its higher classes.
  */
+import type { TenantId } from '../../base/units.ts';
 import type { BoundsConfig } from '../config/types.ts';
 import type { ClassRecord, Flow, Holding } from '../queue/flow.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
@@ -16,36 +18,86 @@ export function victimsFor(
   classes: readonly ClassRecord[],
   bounds: BoundsConfig,
 ): readonly TaskRecord[] | null {
-  if (isOver(arrival.flow.tenantQueued, arrival, bounds, bounds.tenantShareMax)) return null;
-  const own = arrival.flow.classRecord;
+  const { flow } = arrival;
+  const own = flow.classRecord;
   const total = totalOf(classes);
-  const isClassOver = isOver(own.queued, arrival, bounds, bounds.classShareMax);
-  if (!isClassOver && !isOver(total, arrival, bounds, 1)) return [];
-  return collect(arrival, isClassOver ? [own] : classes, isClassOver ? { ...own.queued } : total, {
+  const isFree =
+    !isOver(flow.tenantQueued, arrival, bounds, bounds.tenantShareMax) &&
+    !isOver(own.queued, arrival, bounds, bounds.classShareMax) &&
+    !isOver(total, arrival, bounds, 1);
+  if (isFree) return NOBODY;
+  const room: Room = {
+    arrival,
     bounds,
-    share: isClassOver ? bounds.classShareMax : 1,
-  });
+    victims: [],
+    tenant: { ...flow.tenantQueued },
+    class: { ...own.queued },
+    total,
+  };
+  const hasRoom =
+    makeRoom(room, {
+      held: room.tenant,
+      share: bounds.tenantShareMax,
+      from: lowestFlowOf(classes, flow.tenant),
+    }) &&
+    makeRoom(room, { held: room.class, share: bounds.classShareMax, from: own.victims.peek() }) &&
+    makeRoom(room, { held: total, share: 1, from: heaviestOfLowest(classes) });
+  return hasRoom ? room.victims : null;
 }
 
-function collect(
-  arrival: TaskRecord,
-  classes: readonly ClassRecord[],
-  held: Holding,
-  limit: { readonly bounds: BoundsConfig; readonly share: number },
-): readonly TaskRecord[] | null {
-  const lowest = classes.findLast((record) => record.queued.tasks > 0);
-  if (lowest === undefined || lowest.index < arrival.flow.classRecord.index) return null;
-  const flow = lowest.victims.peek() as Flow;
-  if (lowest === arrival.flow.classRecord && isHeaviest(arrival, flow)) return null;
-  const victims: TaskRecord[] = [];
-  for (let task = flow.newest; task !== null && victims.length < VICTIMS_PER_ARRIVAL_MAX; task = task.older) {
+const NOBODY: readonly TaskRecord[] = [];
+
+/** What would be held under each bound once the victims so far have left. */
+interface Room {
+  readonly arrival: TaskRecord;
+  readonly bounds: BoundsConfig;
+  readonly victims: TaskRecord[];
+  readonly tenant: Holding;
+  readonly class: Holding;
+  readonly total: Holding;
+}
+
+interface Scope {
+  readonly held: Holding;
+  readonly share: number;
+  /** The flow that gives way under this bound. */
+  readonly from: Flow | undefined;
+}
+
+/** Lets the newest of the scope's flow go until the arrival fits; false when the arrival is refused instead. */
+function makeRoom(room: Room, { held, share, from }: Scope): boolean {
+  const { arrival, bounds, victims } = room;
+  if (!isOver(held, arrival, bounds, share)) return true;
+  if (from === undefined || from.classRecord.index < arrival.flow.classRecord.index) return false;
+  if (from.classRecord === arrival.flow.classRecord && isHeaviest(arrival, from)) return false;
+  for (let task = from.newest; task !== null && victims.length < VICTIMS_PER_ARRIVAL_MAX; task = task.older) {
+    if (victims.includes(task)) continue;
     victims.push(task);
-    held.tasks -= 1;
-    held.workUs -= task.workUs;
-    held.bytes -= task.spec.bytes;
-    if (!isOver(held, arrival, limit.bounds, limit.share)) return victims;
+    take(room.total, task);
+    if (task.flow.classRecord === arrival.flow.classRecord) take(room.class, task);
+    if (task.flow.tenant === arrival.flow.tenant) take(room.tenant, task);
+    if (!isOver(held, arrival, bounds, share)) return true;
   }
-  return null;
+  return false;
+}
+
+function take(held: Holding, task: TaskRecord): void {
+  held.tasks -= 1;
+  held.workUs -= task.workUs;
+  held.bytes -= task.spec.bytes;
+}
+
+/** A tenant at its own bound gives way to itself: from its lowest class. O(classes). */
+function lowestFlowOf(classes: readonly ClassRecord[], tenant: TenantId): Flow | undefined {
+  for (let index = classes.length - 1; index >= 0; index--) {
+    const flow = classes[index]?.flows.get(tenant);
+    if (flow !== undefined && flow.queued.tasks > 0) return flow;
+  }
+  return undefined;
+}
+
+function heaviestOfLowest(classes: readonly ClassRecord[]): Flow | undefined {
+  return classes.findLast((record) => record.queued.tasks > 0)?.victims.peek();
 }
 
 function isHeaviest(arrival: TaskRecord, heaviest: Flow): boolean {

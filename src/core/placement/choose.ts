@@ -78,7 +78,7 @@ function considerRoomy(bucket: Bucket, task: TaskRecord, context: ChooseContext,
   const limit = Math.min(roomy.size, task.triedNodes === null ? TIES_MAX : TIES_WITH_EXCLUSIONS_MAX);
   for (let index = 0; index < limit; index++) {
     const seat = roomy.at(index) as Seat;
-    if (task.triedNodes?.includes(seat.node)) continue;
+    if (task.triedNodes?.includes(seat.node.spec.id)) continue;
     const doneAt = context.now + serviceUs(seat.node, task, context) / rankFactor(seat.node, context.config);
     if (isBetterRoomy(seat, doneAt, task, context, out)) {
       out.roomy = seat;
@@ -87,7 +87,13 @@ function considerRoomy(bucket: Bucket, task: TaskRecord, context: ChooseContext,
   }
 }
 
-function isBetterRoomy(seat: Seat, doneAt: MonoUs, task: TaskRecord, context: ChooseContext, best: Choice): boolean {
+function isBetterRoomy(
+  seat: Seat,
+  doneAt: MonoUs,
+  task: TaskRecord,
+  context: ChooseContext,
+  best: Choice,
+): boolean {
   if (best.roomy === null) return true;
   const { now } = context;
   const tie = context.config.placement.nearTieRatio;
@@ -107,7 +113,7 @@ function isBetterRoomy(seat: Seat, doneAt: MonoUs, task: TaskRecord, context: Ch
 
 function considerBusy(bucket: Bucket, task: TaskRecord, context: ChooseContext, out: Choice): void {
   const seat = freshTop(bucket, context);
-  if (task.triedNodes?.includes(seat.node)) return;
+  if (task.triedNodes?.includes(seat.node.spec.id)) return;
   const startAt = seat.node.roomAt(context.now) + seat.node.reservedUs;
   const doneAt = startAt + serviceUs(seat.node, task, context) / rankFactor(seat.node, context.config);
   if (doneAt >= out.busyDoneAt) return;

@@ -14,11 +14,17 @@ export function missingNeed(offer: ModelOffer, zone: string, needs: Needs): Inel
   if (needs.contextTokens > 0 && needs.contextTokens > (offer.contextTokensMax ?? Number.POSITIVE_INFINITY)) {
     return 'context-too-long';
   }
-  if (needs.pixels > 0 && needs.pixels > (offer.pixelsMax ?? Number.POSITIVE_INFINITY)) return 'pixels-too-many';
-  if (needs.embeddingSize > 0 && offer.embeddingSize !== undefined && needs.embeddingSize !== offer.embeddingSize) {
+  if (needs.pixels > 0 && needs.pixels > (offer.pixelsMax ?? Number.POSITIVE_INFINITY))
+    return 'pixels-too-many';
+  if (
+    needs.embeddingSize > 0 &&
+    offer.embeddingSize !== undefined &&
+    needs.embeddingSize !== offer.embeddingSize
+  ) {
     return 'embedding-size';
   }
-  if (needs.lora !== '' && offer.loras !== undefined && !offer.loras.includes(needs.lora)) return 'lora-missing';
+  if (needs.lora !== '' && offer.loras !== undefined && !offer.loras.includes(needs.lora))
+    return 'lora-missing';
   if (offer.capabilities !== undefined) {
     for (const capability of needs.capabilities) {
       if (!offer.capabilities.includes(capability)) return 'capability-missing';
@@ -43,7 +49,7 @@ export function ineligibleReasons(
   if (node.draining) reasons.push('draining');
   if (node.ejectedUntil > now) reasons.push('ejected');
   if (node.suspectUntil > now) reasons.push('suspect');
-  if (task.triedNodes?.includes(node)) reasons.push('tried-before');
+  if (task.triedNodes?.includes(node.spec.id)) reasons.push('tried-before');
   reasons.push(...roomReasons(node, now, config));
   const rate = node.rateOf(task.spec.model, node.running.size + 1);
   if (now + task.deadlineWorkUs / rate > task.deadlineAt) reasons.push('too-slow');

@@ -2,7 +2,7 @@
  * A task inside the scheduler: the spec, its place in every structure (intrusive links, so that cancel by handle
  * needs no search), and what happened to it. One object per live task; nothing here outlives the outcome.
  */
-import type { DurationUs, MonoUs, RefUs } from '../../base/units.ts';
+import type { DurationUs, MonoUs, NodeId, RefUs } from '../../base/units.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { TaskSpec } from '../request/task.ts';
 import type { Flow } from './flow.ts';
@@ -41,7 +41,7 @@ export class TaskRecord {
   /** The attempt under way, and the nodes that failed before. */
   node: NodeRecord | null = null;
   attempts = 0;
-  triedNodes: NodeRecord[] | null = null;
+  triedNodes: NodeId[] | null = null;
   brokenNodes = 0;
   isRetry = false;
   isAborting = false;
@@ -59,7 +59,9 @@ export class TaskRecord {
     this.submittedAt = now;
     this.deadlineAt = spec.deadlineAt;
     this.workUs = Math.max(1, Math.round(spec.workUs));
-    this.deadlineWorkUs = spec.stream ? Math.max(1, Math.min(this.workUs, Math.round(spec.firstByteWorkUs))) : this.workUs;
+    this.deadlineWorkUs = spec.stream
+      ? Math.max(1, Math.min(this.workUs, Math.round(spec.firstByteWorkUs)))
+      : this.workUs;
   }
 }
 

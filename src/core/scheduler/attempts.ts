@@ -8,7 +8,8 @@ import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { type AttemptResult, type FailureKind, NO_RETRY, type RetryHint } from '../request/outcome.ts';
 import type { Usage } from '../request/task.ts';
-import { dispatchLane, dispatchNode, hasRoom } from './dispatch.ts';
+import { assign, dispatchLane, dispatchNode, hasRoom } from './dispatch.ts';
+import { makeWay } from './make-way.ts';
 import { afterFailure, afterSuccess, closeRoom, refreshNode } from './marks.ts';
 import { dequeue, enqueue, evict, forget, settle } from './settle.ts';
 import { type SchedulerState, workModelOf } from './state.ts';
@@ -35,7 +36,10 @@ export function attemptFirstByte(state: SchedulerState, task: TaskRecord): void 
 export function attemptEnded(state: SchedulerState, task: TaskRecord, result: AttemptResult): void {
   const { node } = task;
   if (node === null) return;
-  const elapsedUs = Math.max(1, state.now - Math.max(task.sentAt === 0 ? task.decidedAt : task.sentAt, queuedUntil(task, node)));
+  const elapsedUs = Math.max(
+    1,
+    state.now - Math.max(task.sentAt === 0 ? task.decidedAt : task.sentAt, queuedUntil(task, node)),
+  );
   node.release(task, state.now);
   task.flow.running -= 1;
   task.node = null;
@@ -117,23 +121,27 @@ function failed(state: SchedulerState, task: TaskRecord, node: NodeRecord, resul
 /** Puts the task back for another node, if one is left, the budget allows it and the attempts are not used up. */
 function retry(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
   const { retry: config } = state.config;
-  if (task.attempts >= config.attemptsMax || state.isShuttingDown) return false;
+  if (task.hasFirstByte || task.attempts >= config.attemptsMax || state.isShuttingDown) return false;
   const lane = state.fleet.laneFor(task.spec.model, task.spec.needs);
   if (typeof lane === 'string') return false;
-  task.triedNodes = [...(task.triedNodes ?? []), node];
+  task.triedNodes = [...(task.triedNodes ?? []), node.spec.id];
   if (!hasOtherNode(state, lane, task)) return false;
   if (!state.budget.withdraw(task.workUs, state.now, config)) return false;
+  const way = makeWay(state, lane, task);
+  if (way === 'refused') return false;
   task.isRunning = false;
   enqueue(lane, task);
-  if (hasRoom(lane)) dispatchLane(state, lane);
+  if (way !== null) assign(state, lane, task, way);
+  else if (hasRoom(lane)) dispatchLane(state, lane);
   return true;
 }
 
 function hasOtherNode(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
   let open = 0;
   for (const pool of lane.pools) open += pool.openSeats;
-  for (const node of task.triedNodes ?? []) {
-    if (node.isOpen(state.now) && node.seats.some((seat) => lane.pools.includes(seat.pool))) open -= 1;
+  for (const nodeId of task.triedNodes ?? []) {
+    const node = state.fleet.nodes.get(nodeId);
+    if (node?.isOpen(state.now) && node.seats.some((seat) => lane.pools.includes(seat.pool))) open -= 1;
   }
   return open > 0;
 }
@@ -166,4 +174,3 @@ function finish(state: SchedulerState, task: TaskRecord, end: () => void): void 
 function queuedUntil(task: TaskRecord, node: NodeRecord): number {
   return node.spec.slots === 1 && node.lastDoneAt > task.decidedAt ? node.lastDoneAt : 0;
 }
-

@@ -2,17 +2,16 @@
  * Admission: what is refused before it queues, in the order of cost. While a node is idle that would finish the task
  * by its deadline, nothing is refused for queueing.
  */
-import { victimsFor } from '../admission/bounds.ts';
 import { bestServiceUs, flowWaitUs, gateUs } from '../admission/feasibility.ts';
-import { choose } from '../placement/choose.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { ClassRecord } from '../queue/flow.ts';
 import type { Lane } from '../queue/lane.ts';
 import { TaskRecord } from '../queue/task-record.ts';
 import { NO_RETRY, type RejectReason, type RetryHint } from '../request/outcome.ts';
 import type { TaskSpec } from '../request/task.ts';
-import { assign, dispatchLane, hasRoom, meetsDeadline } from './dispatch.ts';
-import { enqueue, evict, retryHint } from './settle.ts';
+import { assign, dispatchLane, hasRoom } from './dispatch.ts';
+import { idleNodeFor, makeWay } from './make-way.ts';
+import { enqueue, retryHint } from './settle.ts';
 import { flowOf, type SchedulerState } from './state.ts';
 import type { IneligibleReason } from './views.ts';
 
@@ -36,10 +35,10 @@ export function submit(state: SchedulerState, spec: TaskSpec): void {
     lane.saturatedUntil = state.now + admission.flowWaitMsMax * 1_000;
     return reject(state, spec, 'deadline-infeasible', retryHint(lane, task));
   }
-  const victims = victimsFor(task, state.classes, state.config.bounds);
-  if (victims === null) return reject(state, spec, 'queue-full', retryHint(lane, task));
-  for (const victim of victims) evict(state, victim, 'evicted');
-  admit(state, lane, task, claimed);
+  if (claimed !== null) return admit(state, lane, task, claimed);
+  const way = makeWay(state, lane, task);
+  if (way === 'refused') return reject(state, spec, 'queue-full', retryHint(lane, task));
+  admit(state, lane, task, way);
 }
 
 function admit(state: SchedulerState, lane: Lane, task: TaskRecord, claimed: NodeRecord | null): void {
@@ -63,23 +62,21 @@ function refusedAtOnce(state: SchedulerState, spec: TaskSpec, record: ClassRecor
   return null;
 }
 
-/**
- * The gate per flow. A task that it would refuse may still take an idle node that does it in time: such a node is
- * idle because those who wait expect to be done sooner elsewhere, so it takes nothing from them.
- */
+/** The gate per flow, and the idle node that a task takes which it would refuse. */
 function claimPastGate(state: SchedulerState, lane: Lane, task: TaskRecord): NodeRecord | null | 'refused' {
   const limitUs = gateUs(task.deadlineAt - state.now, state.config.admission);
   if (flowWaitUs(lane, task.flow) <= limitUs) return null;
-  if (!hasRoom(lane)) return 'refused';
-  choose(lane.pools, task, state.context, state.choice);
-  const seat = state.choice.roomy;
-  return seat !== null && meetsDeadline(state, task, seat.node, state.now) ? seat.node : 'refused';
+  return idleNodeFor(state, lane, task) ?? 'refused';
 }
 
 function reject(state: SchedulerState, spec: TaskSpec, reason: RejectReason, hint: RetryHint): void {
   state.counts.rejected += 1;
   const isPassing = reason === 'shutting-down' || reason === 'self-protection';
-  state.out.outcome(spec.id, { kind: 'rejected', reason, hint: isPassing ? { retryable: true, afterUs: 0 } : hint });
+  state.out.outcome(spec.id, {
+    kind: 'rejected',
+    reason,
+    hint: isPassing ? { retryable: true, afterUs: 0 } : hint,
+  });
 }
 
 function rejectWithoutLane(state: SchedulerState, spec: TaskSpec, missing: IneligibleReason): void {
@@ -96,7 +93,8 @@ function soonestReturn(state: SchedulerState, lane: Lane): RetryHint {
   let soonest = Number.POSITIVE_INFINITY;
   for (const pool of lane.pools) {
     for (const { node } of pool.seats) {
-      if (!node.cordoned && !node.draining) soonest = Math.min(soonest, Math.max(node.suspectUntil, node.ejectedUntil));
+      if (!node.cordoned && !node.draining)
+        soonest = Math.min(soonest, Math.max(node.suspectUntil, node.ejectedUntil));
     }
   }
   return { retryable: true, afterUs: Number.isFinite(soonest) ? Math.max(0, soonest - state.now) : 0 };
