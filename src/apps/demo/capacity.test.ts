@@ -17,8 +17,8 @@ describe('fleetRate', () => {
     expect(fleetRate(plan, [speed('A100', 2)])).toBeCloseTo(2, 9);
   });
 
-  it('puts a T4 at about a sixth', () => {
-    expect(fleetRate(plan, [speed('T4', 1)])).toBeCloseTo(1 / 6, 2);
+  it('puts a T4 at about a seventh', () => {
+    expect(fleetRate(plan, [speed('T4', 1)])).toBeCloseTo(1 / 7, 2);
   });
 });
 

@@ -67,7 +67,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   const pool: Pool = { options, idle: [], open: 0 };
   return {
     send(request, timeoutMs, done) {
-      const call: Call = { done, timer: setTimeout(() => hangUp(call), timeoutMs), connection: undefined };
+      const call: Call = { done, timer: setTimeout(() => timeOut(call), timeoutMs), connection: undefined };
       const connection = takeIdle(pool) ?? openConnection(pool);
       if (connection === undefined) {
         setImmediate(() => end(call, { kind: 'broken', detail: 'no connection is left on this client' }));
@@ -83,6 +83,11 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       pool.idle.length = 0;
     },
   };
+}
+
+/** An answer that has arrived already is read first: this process being late is no time-out of the other side. */
+function timeOut(call: Call): void {
+  setImmediate(() => hangUp(call));
 }
 
 function hangUp(call: Call): void {

@@ -8,7 +8,7 @@ import { createHttpClient, type HttpCall, type HttpClient } from './http-client.
 import { isEmbedding, judgeImage } from './judge.ts';
 import { type DemoPlan, EMBEDDING_MODEL_ID, IMAGE_MODEL_ID, lastArrivalMs } from './plan.ts';
 import type { UserRecord } from './report.ts';
-import { IMAGE_SIZES } from './sizes.ts';
+import { IMAGE_SIDE_PX, IMAGE_SIZES } from './sizes.ts';
 import { type AttemptEnd, createUserStream, nextStep, type UserEnd, type UserWish } from './users.ts';
 
 const CONNECTIONS_MAX = 18_000;
@@ -227,7 +227,7 @@ function hangUp(state: LoadState, user: User): void {
 function imageRequest(state: LoadState, wish: UserWish): string {
   const size = IMAGE_SIZES[wish.sizeIndex] as (typeof IMAGE_SIZES)[number];
   const className = state.options.plan.classes[wish.classIndex]?.name ?? '';
-  const body = `{"model":"${IMAGE_MODEL_ID}","prompt":"a lighthouse in a storm, user ${wish.index}","n":${size.images},"size":"512x512","steps":${size.steps},"response_format":"b64_json"}`;
+  const body = `{"model":"${IMAGE_MODEL_ID}","prompt":"a lighthouse in a storm, user ${wish.index}","n":${size.images},"size":"${IMAGE_SIDE_PX}x${IMAGE_SIDE_PX}","steps":${size.steps},"response_format":"b64_json"}`;
   return `POST /v1/images/generations HTTP/1.1\r\n${state.heads}x-spillway-class: ${className}\r\nx-spillway-deadline-ms: ${wish.deadlineMs}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 }
 
