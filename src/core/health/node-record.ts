@@ -31,6 +31,8 @@ export class NodeRecord implements HeapItem {
   draining = false;
   suspectUntil: MonoUs = 0;
   ejectedUntil: MonoUs = 0;
+  /** When it was last ejected; what began before says nothing of the node any more. */
+  ejectedAt: MonoUs = Number.NEGATIVE_INFINITY;
   refusedUntil: MonoUs = 0;
   heartbeatDueAt: MonoUs = Number.POSITIVE_INFINITY;
   ejections = 0;
@@ -133,7 +135,8 @@ export class NodeRecord implements HeapItem {
   slotsMax(config: SchedulerConfig): number {
     if (this.isTrial) return 1;
     const { slots, batching } = this.spec;
-    const stated = slots > 0 ? slots : batching ? config.placement.batchSlotsMax : config.placement.slotsDefault;
+    const stated =
+      slots > 0 ? slots : batching ? config.placement.batchSlotsMax : config.placement.slotsDefault;
     return this.verified ? stated : Math.min(stated, 1 + this.successes);
   }
 

@@ -10,7 +10,7 @@ import { type AttemptResult, type FailureKind, NO_RETRY, type RetryHint } from '
 import type { Usage } from '../request/task.ts';
 import { assign, dispatchLane, dispatchNode, hasRoom } from './dispatch.ts';
 import { makeWay } from './make-way.ts';
-import { afterFailure, afterSuccess, closeRoom, refreshNode } from './marks.ts';
+import { afterFailure, afterSuccess, closeRoom, isEvidence, refreshNode } from './marks.ts';
 import { dequeue, enqueue, evict, forget, settle } from './settle.ts';
 import { type SchedulerState, workModelOf } from './state.ts';
 
@@ -76,7 +76,8 @@ export function cancel(state: SchedulerState, task: TaskRecord): void {
 export function expire(state: SchedulerState, task: TaskRecord): void {
   if (!task.isRunning) return evict(state, task, 'wait-expired');
   const node = task.node as NodeRecord;
-  if (state.now - task.decidedAt > HANG_FACTOR * task.predictedUs) afterFailure(state, node, 'timeout');
+  const isHanging = state.now - task.decidedAt > HANG_FACTOR * task.predictedUs;
+  if (isHanging && isEvidence(node, task.decidedAt)) afterFailure(state, node, 'timeout');
   stop(state, task, () => settle(state, task, { kind: 'failed', reason: 'node-timeout', hint: SOON }));
   refreshNode(state, node);
 }
@@ -99,16 +100,18 @@ function succeeded(
   state.margin.observe(done.elapsedUs, task.predictedUs);
   state.budget.deposit(actualUs, state.config.retry);
   correct(task, actualUs);
-  afterSuccess(state, node);
+  if (isEvidence(node, task.decidedAt)) afterSuccess(state, node);
   finish(state, task, () => settle(state, task, { kind: 'served' }));
 }
 
 function failed(state: SchedulerState, task: TaskRecord, node: NodeRecord, result: FailedAttempt): void {
   correct(task, 0);
   if (task.isSettled) return forget(state, task);
-  if (breaksNode(result.failure) && node.failures.isClean) task.brokenNodes += 1;
   if (result.failure === 'refused') closeRoom(state, node, result.nodeRetryAfterUs ?? 0);
-  afterFailure(state, node, result.failure);
+  if (isEvidence(node, task.decidedAt)) {
+    if (breaksNode(result.failure) && node.failures.isClean) task.brokenNodes += 1;
+    afterFailure(state, node, result.failure);
+  }
   if (task.brokenNodes >= BROKEN_NODES_MAX) {
     state.poison.mark(task.spec.fingerprint, state.now);
     return settle(state, task, { kind: 'failed', reason: 'poison', hint: NO_RETRY });

@@ -16,7 +16,7 @@ const REFUSED_US_MAX: DurationUs = 60_000_000;
 
 /** Brings index, state and timer in line with the node's marks. Call after every change of a node. */
 export function refreshNode(state: SchedulerState, node: NodeRecord): void {
-  if (!state.fleet.nodes.has(node.spec.id)) return;
+  if (state.fleet.nodes.get(node.spec.id) !== node) return;
   state.fleet.place(node, state.now, state.config);
   const derived = stateOf(node, state.now);
   if (derived !== node.state) {
@@ -33,6 +33,14 @@ export function stateOf(node: NodeRecord, now: MonoUs): NodeState {
   if (node.ejectedUntil > now) return 'ejected';
   if (node.suspectUntil > now) return 'suspect';
   return node.verified ? 'active' : 'unverified';
+}
+
+/**
+ * Whether an attempt says something of the node as it is now. One that began before the node was last ejected does
+ * not: sixteen that die together are one failure, and one that ends well is not the trial.
+ */
+export function isEvidence(node: NodeRecord, startedAt: MonoUs): boolean {
+  return startedAt > node.ejectedAt;
 }
 
 export function afterSuccess(state: SchedulerState, node: NodeRecord): void {
@@ -65,6 +73,7 @@ export function eject(state: SchedulerState, node: NodeRecord): void {
   const { ejectMs, ejectMsMax } = state.config.health;
   const sleepUs = Math.min(ejectMsMax, ejectMs * 2 ** Math.min(16, node.ejections)) * 1_000;
   node.ejections += 1;
+  node.ejectedAt = state.now;
   node.ejectedUntil = Math.max(node.ejectedUntil, state.now + sleepUs);
   node.verified = false;
   node.isTrial = true;
@@ -75,7 +84,8 @@ export function eject(state: SchedulerState, node: NodeRecord): void {
 export function probed(state: SchedulerState, node: NodeRecord, alive: boolean): void {
   if (alive) {
     node.failedProbes = 0;
-    if (node.heartbeatDueAt === Number.POSITIVE_INFINITY || node.heartbeatDueAt > state.now) node.suspectUntil = 0;
+    if (node.heartbeatDueAt === Number.POSITIVE_INFINITY || node.heartbeatDueAt > state.now)
+      node.suspectUntil = 0;
   } else {
     node.failedProbes += 1;
     if (node.failedProbes >= FAILED_PROBES_MAX) suspect(state, node);
