@@ -50,7 +50,11 @@ export class VirtualRun {
   readonly log: string[] = [];
   keepsLog = false;
 
-  constructor(config: SchedulerConfig, listener: RunListener = {}, scheduler: Scheduler = createScheduler(config)) {
+  constructor(
+    config: SchedulerConfig,
+    listener: RunListener = {},
+    scheduler: Scheduler = createScheduler(config),
+  ) {
     this.scheduler = scheduler;
     this.#prng = createPrng(config.seed + 1);
     this.#listener = listener;
@@ -129,7 +133,8 @@ export class VirtualRun {
     this.#listener.assigned?.(task, nodeId, this.now);
     const fault = node.fault?.(task);
     const noise = node.sigma === 0 ? 1 : Math.exp(node.sigma * gaussian(this.#prng));
-    const serviceUs = fault === undefined ? Math.max(1, Math.round((task.workUs / node.speed) * noise)) : 1_000;
+    const serviceUs =
+      fault === undefined ? Math.max(1, Math.round((task.workUs / node.speed) * noise)) : 1_000;
     this.#queue.push(this.now + serviceUs, () => this.#end(taskId, attempt, fault ?? { kind: 'ok' }));
   }
 

@@ -90,7 +90,9 @@ export class Fleet {
     }
     if (matching === 0) return missing as IneligibleReason;
     return this.#lane(
-      entry.pools.filter((pool) => missingNeed(pool.offers.get(model) as ModelOffer, pool.zone, needs) === null),
+      entry.pools.filter(
+        (pool) => missingNeed(pool.offers.get(model) as ModelOffer, pool.zone, needs) === null,
+      ),
     );
   }
 

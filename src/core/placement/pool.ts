@@ -171,7 +171,8 @@ export class Pool {
   }
 
   #bucketFor(speed: Rate, current: Bucket | null): Bucket {
-    if (current !== null && speed >= (EDGES[current.index] as number) && speed < current.speedMax) return current;
+    if (current !== null && speed >= (EDGES[current.index] as number) && speed < current.speedMax)
+      return current;
     let low = 0;
     let high = BUCKETS - 1;
     while (low < high) {
@@ -192,7 +193,9 @@ export class Pool {
 export function rankFactor(node: NodeRecord, config: SchedulerConfig): Rate {
   if (!node.verified) return 1 - UNPROVEN_PENALTY;
   const proven = Math.min(1, node.successes / config.health.slowStartTasks);
-  return (1 - UNPROVEN_PENALTY * (1 - proven)) * Math.max(config.placement.healthMin, node.failures.successRatio);
+  return (
+    (1 - UNPROVEN_PENALTY * (1 - proven)) * Math.max(config.placement.healthMin, node.failures.successRatio)
+  );
 }
 
 function busyKey(seat: Seat, now: MonoUs, speed: Rate): number {

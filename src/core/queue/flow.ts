@@ -136,7 +136,9 @@ export function effectiveWeights(classes: readonly ClassConfig[]): readonly numb
   for (;;) {
     const floorSum = classes.reduce((sum, c, i) => sum + (raised.has(i) ? c.shareMin : 0), 0);
     const weightSum = classes.reduce((sum, c, i) => sum + (raised.has(i) ? 0 : c.weight), 0);
-    const shares = classes.map((c, i) => (raised.has(i) ? c.shareMin : (c.weight / weightSum) * (1 - floorSum)));
+    const shares = classes.map((c, i) =>
+      raised.has(i) ? c.shareMin : (c.weight / weightSum) * (1 - floorSum),
+    );
     const below = classes.findIndex((c, i) => !raised.has(i) && (shares[i] as number) < c.shareMin);
     if (below === -1) return shares;
     raised.add(below);

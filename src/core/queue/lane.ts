@@ -223,7 +223,8 @@ export class Lane {
     const own = this.classes[flow.classRecord.index] as LaneClass;
     const isFlowWaiting = flow.laneFlows.some((laneFlow) => laneFlow.laneClass === own && laneFlow.tasks > 0);
     let classWeight = own.tasks === 0 ? own.classRecord.weight : 0;
-    for (const laneClass of this.classes) if (laneClass.tasks > 0) classWeight += laneClass.classRecord.weight;
+    for (const laneClass of this.classes)
+      if (laneClass.tasks > 0) classWeight += laneClass.classRecord.weight;
     const flowWeight = own.activeWeight + (isFlowWaiting ? 0 : flow.weight);
     return (own.classRecord.weight / classWeight) * (flow.weight / flowWeight);
   }
@@ -245,7 +246,8 @@ export class Lane {
   #activate(): void {
     let floor = Number.POSITIVE_INFINITY;
     for (const pool of this.pools) {
-      for (const other of pool.lanes) if (other !== this && other.tasks > 0) floor = Math.min(floor, other.laneTag);
+      for (const other of pool.lanes)
+        if (other !== this && other.tasks > 0) floor = Math.min(floor, other.laneTag);
       pool.backloggedLanes += 1;
     }
     if (floor !== Number.POSITIVE_INFINITY) this.laneTag = Math.max(this.laneTag, floor);
@@ -277,7 +279,8 @@ export class Lane {
 
 function activateFlow(laneFlow: LaneFlow, laneClass: LaneClass): void {
   const least = laneClass.leastFlow();
-  const floor = least === undefined || least.heapKey === Number.POSITIVE_INFINITY ? laneClass.ceiling : least.tag;
+  const floor =
+    least === undefined || least.heapKey === Number.POSITIVE_INFINITY ? laneClass.ceiling : least.tag;
   const tag = Math.max(laneFlow.lastTag, floor);
   laneFlow.offset = tag - laneFlow.flow.counter.served;
   laneClass.flows.push(laneFlow, tag);

@@ -1,7 +1,16 @@
 /**
  * A task: what the scheduler knows of one request. Shapes, prompts and credentials stay at the edge.
  */
-import type { Bytes, ClassName, DurationUs, ModelId, MonoUs, RefUs, TaskId, TenantId } from '../../base/units.ts';
+import type {
+  Bytes,
+  ClassName,
+  DurationUs,
+  ModelId,
+  MonoUs,
+  RefUs,
+  TaskId,
+  TenantId,
+} from '../../base/units.ts';
 import type { Needs } from './needs.ts';
 
 export interface TaskSpec {

@@ -84,11 +84,17 @@ type LlmProfile = Extract<WorkProfile, { kind: 'llm' }>;
 
 function llmWork(profile: LlmProfile, promptTokens: Tokens, outputTokens: Tokens): RefUs {
   return toUs(
-    profile.fixedMs + profile.prefillMsPerToken * promptTokens + profile.decodeMsPerToken * Math.max(0, outputTokens - 1),
+    profile.fixedMs +
+      profile.prefillMsPerToken * promptTokens +
+      profile.decodeMsPerToken * Math.max(0, outputTokens - 1),
   );
 }
 
-function fixedWork(profile: Exclude<WorkProfile, LlmProfile>, shape: RequestShape, promptTokens: Tokens): RefUs {
+function fixedWork(
+  profile: Exclude<WorkProfile, LlmProfile>,
+  shape: RequestShape,
+  promptTokens: Tokens,
+): RefUs {
   if (profile.kind === 'generic') return toUs(profile.meanMs);
   if (profile.kind === 'embedding') return toUs(profile.fixedMs + profile.msPerToken * promptTokens);
   const steps = shape.steps > 0 ? shape.steps : profile.stepsDefault;

@@ -1,23 +1,56 @@
 /** Views of the state for people: nodes, queue, dump. Computed on demand. */
-import type { DurationMs, MonoUs } from '../../base/units.ts';
+import { invariant } from '../../base/assert.ts';
+import { type DurationMs, type MonoUs, msToUs } from '../../base/units.ts';
 import { laneCapacity } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Holding } from '../queue/flow.ts';
 import { totalOf } from '../admission/bounds.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
+import type { Scheduler } from './contract.ts';
 import type { NodeMemory } from './events.ts';
+import { explainTask } from './explain.ts';
 import { stateOf } from './marks.ts';
-import type { SchedulerState } from './state.ts';
+import { type SchedulerState, workModelOf } from './state.ts';
 import type { Accounts, NodeView, QueueGroupView, QueueView } from './views.ts';
 
 /** Tenants shown by name; the rest are in the totals. */
 const TENANTS_SHOWN_MAX = 100;
 
-export function accountsOf(state: SchedulerState): Accounts {
+/** The reading half of the scheduler's contract. */
+export function viewsOf(state: SchedulerState): Omit<Scheduler, 'apply' | 'nextWakeAt'> {
+  return {
+    estimate: (model, shape) => workModelOf(state, model).estimate(shape),
+    learn: (model, shape, usage) => workModelOf(state, model).learn(shape, usage),
+    classDeadlineUs(className, stream) {
+      const record = state.classByName.get(className) ?? state.classByName.get(state.config.defaultClass);
+      invariant(record !== undefined, 'The default class is configured');
+      return msToUs(stream ? record.config.firstByteMs : record.config.completionMs);
+    },
+    accounts: () => accountsOf(state),
+    nodes: (now) => [...state.fleet.nodes.values()].map((node) => nodeView(state, node, now)),
+    node(nodeId, now) {
+      const node = state.fleet.nodes.get(nodeId);
+      return node === undefined ? undefined : nodeView(state, node, now);
+    },
+    nodeMemory(nodeId, now) {
+      const node = state.fleet.nodes.get(nodeId);
+      return node === undefined ? undefined : memoryOf(node, now);
+    },
+    models: () => state.fleet.models(),
+    queue: (now) => queueView(state, now),
+    explain(taskId, now) {
+      const task = state.tasks.get(taskId);
+      return task === undefined || task.isSettled ? undefined : explainTask(state, task, now);
+    },
+    dump: (now) => dumpOf(state, now),
+  };
+}
+
+function accountsOf(state: SchedulerState): Accounts {
   return { ...state.counts, queued: totalOf(state.classes).tasks };
 }
 
-export function nodeView(state: SchedulerState, node: NodeRecord, now: MonoUs): NodeView {
+function nodeView(state: SchedulerState, node: NodeRecord, now: MonoUs): NodeView {
   return {
     id: node.spec.id,
     state: stateOf(node, now),
@@ -34,7 +67,7 @@ export function nodeView(state: SchedulerState, node: NodeRecord, now: MonoUs): 
   };
 }
 
-export function memoryOf(node: NodeRecord, now: MonoUs): NodeMemory {
+function memoryOf(node: NodeRecord, now: MonoUs): NodeMemory {
   return {
     cordoned: node.cordoned,
     draining: node.draining,
@@ -44,18 +77,23 @@ export function memoryOf(node: NodeRecord, now: MonoUs): NodeMemory {
   };
 }
 
-export function queueView(state: SchedulerState, now: MonoUs): QueueView {
+function queueView(state: SchedulerState, now: MonoUs): QueueView {
   const byModel = new Map<string, Group>();
   const byClass = new Map<string, Group>();
   const byTenant = new Map<string, Group>();
   let oldestWaitMs = 0;
   for (const record of state.classes) {
-    const group: Group = { depth: record.queued.tasks, workMs: record.queued.workUs / 1_000, oldestWaitMs: 0 };
+    const group: Group = {
+      depth: record.queued.tasks,
+      workMs: record.queued.workUs / 1_000,
+      oldestWaitMs: 0,
+    };
     byClass.set(record.config.name, group);
     for (const flow of record.victims) {
       const waitMs = flow.oldest === null ? 0 : (now - flow.oldest.submittedAt) / 1_000;
       group.oldestWaitMs = Math.max(group.oldestWaitMs, waitMs);
-      if (byTenant.size < TENANTS_SHOWN_MAX || byTenant.has(flow.tenant)) merge(byTenant, flow.tenant, flow.queued, waitMs);
+      if (byTenant.size < TENANTS_SHOWN_MAX || byTenant.has(flow.tenant))
+        merge(byTenant, flow.tenant, flow.queued, waitMs);
       for (let task = flow.oldest; task !== null; task = task.newer) addTask(byModel, task, now);
     }
     oldestWaitMs = Math.max(oldestWaitMs, group.oldestWaitMs);
@@ -74,7 +112,7 @@ export function queueView(state: SchedulerState, now: MonoUs): QueueView {
 }
 
 /** The whole state without prompts, keys or credentials. */
-export function dumpOf(state: SchedulerState, now: MonoUs): unknown {
+function dumpOf(state: SchedulerState, now: MonoUs): unknown {
   return {
     now,
     accounts: accountsOf(state),

@@ -89,7 +89,12 @@ function shouldStart(state: SchedulerState, task: TaskRecord, roomy: Seat): bool
 }
 
 /** Whether the node would do in time what the deadline bounds, with the margin that measured errors ask for. */
-export function meetsDeadline(state: SchedulerState, task: TaskRecord, node: NodeRecord, startAt: MonoUs): boolean {
+export function meetsDeadline(
+  state: SchedulerState,
+  task: TaskRecord,
+  node: NodeRecord,
+  startAt: MonoUs,
+): boolean {
   return startAt + deadlineServiceUs(node, task, state.context) * marginOf(state) <= task.deadlineAt;
 }
 

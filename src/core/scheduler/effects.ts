@@ -20,3 +20,13 @@ export interface EffectSink {
   /** A draining node is empty and may leave. */
   nodeDrained(nodeId: NodeId): void;
 }
+
+/** Stands in between events: effects are possible only while one is applied. */
+export const SILENT_SINK: EffectSink = {
+  admitted() {},
+  assign() {},
+  abort() {},
+  outcome() {},
+  nodeState() {},
+  nodeDrained() {},
+};

@@ -61,7 +61,13 @@ function gatesOf(state: SchedulerState, lane: Lane, task: TaskRecord, now: MonoU
   }
   if (!hasRoom(lane)) {
     const share = (lane.shareOf(task.flow) * 100).toFixed(1);
-    return [{ gate: 'no-room', sinceMs, detail: `All nodes are busy; its flow gets ${share} % of what becomes free` }];
+    return [
+      {
+        gate: 'no-room',
+        sinceMs,
+        detail: `All nodes are busy; its flow gets ${share} % of what becomes free`,
+      },
+    ];
   }
   const recheckMs = Math.max(0, Math.round((state.heldRecheckAt - now) / 1_000));
   return [
@@ -74,9 +80,13 @@ function gatesOf(state: SchedulerState, lane: Lane, task: TaskRecord, now: MonoU
 }
 
 function unblockOf(lane: Lane, nodes: readonly NodeRow[]): string {
-  if (hasRoom(lane)) return 'A faster node becoming free, or more waiting work, which makes the idle node worth its time.';
+  if (hasRoom(lane))
+    return 'A faster node becoming free, or more waiting work, which makes the idle node worth its time.';
   const counts = new Map<IneligibleReason, number>();
-  for (const row of nodes) for (const reason of row.reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  for (const row of nodes)
+    for (const reason of row.reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
   const [most] = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-  return most === undefined ? 'The next dispatch.' : `One of ${most[1]} node(s) losing the reason ${most[0]}.`;
+  return most === undefined
+    ? 'The next dispatch.'
+    : `One of ${most[1]} node(s) losing the reason ${most[0]}.`;
 }

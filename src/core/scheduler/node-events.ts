@@ -1,22 +1,59 @@
 /** Nodes that come, go, report and are told to stand back. */
+import { assertNever } from '../../base/assert.ts';
 import { NodeRecord } from '../health/node-record.ts';
 import { dispatchNode } from './dispatch.ts';
-import type { EngineReading, NodeMemory, NodeSpec } from './events.ts';
-import { refreshNode } from './marks.ts';
+import type { EngineReading, NodeMemory, NodeSpec, SchedulerEvent } from './events.ts';
+import { heartbeat, probed, refreshNode } from './marks.ts';
+import { saneMemory, saneNode } from './sane.ts';
 import { evict } from './settle.ts';
 import type { SchedulerState } from './state.ts';
 
+export type NodeEvent = Extract<SchedulerEvent, { kind: `node-${string}` }>;
+
+/** Applies what happened to a node. News of an unknown node is no news. */
+export function handleNode(state: SchedulerState, event: NodeEvent): void {
+  if (event.kind === 'node-registered') return registerNode(state, saneNode(event.node), event.memory);
+  const node = state.fleet.nodes.get(event.nodeId);
+  if (node === undefined) return;
+  switch (event.kind) {
+    case 'node-removed':
+      return removeNode(state, node);
+    case 'node-heartbeat':
+      return heartbeat(state, node);
+    case 'node-probed':
+      return probed(state, node, event.alive);
+    case 'node-reading':
+      return nodeReading(state, node, event.reading);
+    case 'node-cordoned':
+      node.cordoned = event.cordoned;
+      return reopen(state, node);
+    case 'node-draining':
+      node.draining = event.draining;
+      return reopen(state, node);
+    default:
+      return assertNever(event);
+  }
+}
+
+function reopen(state: SchedulerState, node: NodeRecord): void {
+  refreshNode(state, node);
+  dispatchNode(state, node);
+}
+
 /** A new node, or a new statement of a known one: then marks, rates and running tasks stay. */
-export function registerNode(state: SchedulerState, spec: NodeSpec, memory: NodeMemory | undefined): void {
+function registerNode(state: SchedulerState, spec: NodeSpec, memory: NodeMemory | undefined): void {
   const known = state.fleet.nodes.get(spec.id);
   const node = known ?? new NodeRecord(spec, state.nodeOrder++);
   if (known !== undefined) {
-    const hasSameOffer = JSON.stringify(known.spec.models) === JSON.stringify(spec.models) && known.spec.labels['zone'] === spec.labels['zone'];
+    const hasSameOffer =
+      JSON.stringify(known.spec.models) === JSON.stringify(spec.models) &&
+      known.spec.labels['zone'] === spec.labels['zone'];
     if (!hasSameOffer) state.fleet.unseat(known);
     known.restate(spec);
     if (!hasSameOffer) state.fleet.seat(known);
   } else {
-    if (memory !== undefined) restore(state, node, memory);
+    if (memory !== undefined)
+      restore(state, node, saneMemory(memory, state.config.health.ejectMsMax * 1_000));
     state.fleet.seat(node);
     state.out.nodeState(spec.id, node.state);
   }
@@ -28,7 +65,7 @@ export function registerNode(state: SchedulerState, spec: NodeSpec, memory: Node
 }
 
 /** Running tasks keep their permits until their attempts end; what no node can serve any more is evicted. */
-export function removeNode(state: SchedulerState, node: NodeRecord): void {
+function removeNode(state: SchedulerState, node: NodeRecord): void {
   if (node.heapIndex !== -1) state.nodeTimers.remove(node);
   state.fleet.unseat(node);
   node.state = 'gone';
@@ -43,7 +80,7 @@ export function removeNode(state: SchedulerState, node: NodeRecord): void {
  * An engine's account of itself closes or opens its room. What it does not say is unknown and changes nothing; what
  * was sent since it last looked is covered by our own count of in-flight tasks.
  */
-export function nodeReading(state: SchedulerState, node: NodeRecord, reading: EngineReading): void {
+function nodeReading(state: SchedulerState, node: NodeRecord, reading: EngineReading): void {
   node.reading = reading;
   const { cacheUseMax, cacheUseResume } = state.config.placement;
   const isWaiting = (reading.waiting ?? 0) > 0;

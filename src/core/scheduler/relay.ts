@@ -22,7 +22,9 @@ export function relayWhenDue(state: SchedulerState): void {
 
 export function reconfigure(state: SchedulerState, config: SchedulerConfig): void {
   const classes = classRecords(config, state.classByName);
-  const isSame = classes.length === state.classes.length && classes.every((c, i) => c.config.name === state.classes[i]?.config.name);
+  const isSame =
+    classes.length === state.classes.length &&
+    classes.every((c, i) => c.config.name === state.classes[i]?.config.name);
   if (isSame) {
     for (const [index, record] of state.classes.entries()) {
       record.config = (classes[index] as ClassRecord).config;

@@ -9,77 +9,56 @@
  * back. Nothing here throws for an expected case.
  */
 import { assertNever, invariant } from '../../base/assert.ts';
-import { msToUs } from '../../base/units.ts';
 import type { MonoUs } from '../../base/units.ts';
+import { roundRobinRules } from '../baseline/round-robin.ts';
 import type { SchedulerConfig } from '../config/types.ts';
-import type { NodeRecord } from '../health/node-record.ts';
 import { attemptEnded, attemptFirstByte, attemptSent, cancel, expire } from './attempts.ts';
 import type { Scheduler } from './contract.ts';
-import { accountsOf, dumpOf, memoryOf, nodeView, queueView } from './describe.ts';
-import { dispatchLane, dispatchNode, hasRoom } from './dispatch.ts';
-import type { EffectSink } from './effects.ts';
+import { viewsOf } from './describe.ts';
+import { dispatchLane, hasRoom } from './dispatch.ts';
+import { SILENT_SINK } from './effects.ts';
 import type { SchedulerEvent } from './events.ts';
-import { explainTask } from './explain.ts';
-import { heartbeat, nodeTimerFired, probed, refreshNode } from './marks.ts';
-import { nodeReading, registerNode, removeNode } from './node-events.ts';
+import { nodeTimerFired } from './marks.ts';
+import { handleNode } from './node-events.ts';
 import { reconfigure, relayWhenDue } from './relay.ts';
+import { saneResult, saneTask } from './sane.ts';
 import { evict } from './settle.ts';
 import { submit } from './submit.ts';
-import { createState, type SchedulerState, workModelOf } from './state.ts';
-
-const SILENT: EffectSink = {
-  admitted() {},
-  assign() {},
-  abort() {},
-  outcome() {},
-  nodeState() {},
-  nodeDrained() {},
-};
+import { createState, type SchedulerRules, type SchedulerState } from './state.ts';
 
 export function createScheduler(config: SchedulerConfig): Scheduler {
-  const state = createState(config, SILENT);
+  const rules = config.policy === 'round-robin' ? roundRobinRules() : spillwayRules;
+  const state = createState(config);
   return {
     apply(event, now, out) {
       invariant(now >= state.now, 'Time does not go back');
       state.now = now;
       state.context.now = now;
       state.out = out;
-      advance(state);
-      handle(state, event);
-      state.out = SILENT;
+      rules.apply(state, event);
+      state.out = SILENT_SINK;
     },
-    nextWakeAt: () => nextWakeAt(state),
-    estimate: (model, shape) => workModelOf(state, model).estimate(shape),
-    learn: (model, shape, usage) => workModelOf(state, model).learn(shape, usage),
-    classDeadlineUs(className, stream) {
-      const record = state.classByName.get(className) ?? state.classByName.get(state.config.defaultClass);
-      invariant(record !== undefined, 'The default class is configured');
-      return msToUs(stream ? record.config.firstByteMs : record.config.completionMs);
-    },
-    accounts: () => accountsOf(state),
-    nodes: (now) => [...state.fleet.nodes.values()].map((node) => nodeView(state, node, now)),
-    node(nodeId, now) {
-      const node = state.fleet.nodes.get(nodeId);
-      return node === undefined ? undefined : nodeView(state, node, now);
-    },
-    nodeMemory(nodeId, now) {
-      const node = state.fleet.nodes.get(nodeId);
-      return node === undefined ? undefined : memoryOf(node, now);
-    },
-    models: () => state.fleet.models(),
-    queue: (now) => queueView(state, now),
-    explain(taskId, now) {
-      const task = state.tasks.get(taskId);
-      return task === undefined || task.isSettled ? undefined : explainTask(state, task, now);
-    },
-    dump: (now) => dumpOf(state, now),
+    nextWakeAt: () => rules.nextWakeAt(state),
+    ...viewsOf(state),
   };
 }
+
+const spillwayRules: SchedulerRules = {
+  apply(state, event) {
+    advance(state);
+    handle(state, event);
+  },
+  nextWakeAt,
+};
 
 /** What time alone brings: deadlines, ends of marks, stale lanes, nodes left idle on purpose. */
 function advance(state: SchedulerState): void {
   for (const task of state.wheel.takeExpired(state.now)) expire(state, task);
-  for (let node = state.nodeTimers.peek(); node !== undefined && node.heapKey <= state.now; node = state.nodeTimers.peek()) {
+  for (
+    let node = state.nodeTimers.peek();
+    node !== undefined && node.heapKey <= state.now;
+    node = state.nodeTimers.peek()
+  ) {
     nodeTimerFired(state, node);
   }
   relayWhenDue(state);
@@ -100,14 +79,13 @@ function nextWakeAt(state: SchedulerState): MonoUs {
 function handle(state: SchedulerState, event: SchedulerEvent): void {
   switch (event.kind) {
     case 'submit':
-      return submit(state, event.task);
+      return submit(state, saneTask(event.task, state.now));
     case 'cancel':
     case 'attempt-sent':
     case 'attempt-first-byte':
     case 'attempt-ended':
       return handleTask(state, event);
     case 'node-registered':
-      return registerNode(state, event.node, event.memory);
     case 'node-removed':
     case 'node-heartbeat':
     case 'node-probed':
@@ -141,38 +119,10 @@ function handleTask(state: SchedulerState, event: Extract<SchedulerEvent, { task
     case 'attempt-first-byte':
       return attemptFirstByte(state, task);
     case 'attempt-ended':
-      return attemptEnded(state, task, event.result);
+      return attemptEnded(state, task, saneResult(event.result));
     default:
       return assertNever(event);
   }
-}
-
-function handleNode(state: SchedulerState, event: Exclude<Extract<SchedulerEvent, { nodeId: string }>, never>): void {
-  const node = state.fleet.nodes.get(event.nodeId);
-  if (node === undefined) return;
-  switch (event.kind) {
-    case 'node-removed':
-      return removeNode(state, node);
-    case 'node-heartbeat':
-      return heartbeat(state, node);
-    case 'node-probed':
-      return probed(state, node, event.alive);
-    case 'node-reading':
-      return nodeReading(state, node, event.reading);
-    case 'node-cordoned':
-      node.cordoned = event.cordoned;
-      return reopen(state, node);
-    case 'node-draining':
-      node.draining = event.draining;
-      return reopen(state, node);
-    default:
-      return assertNever(event);
-  }
-}
-
-function reopen(state: SchedulerState, node: NodeRecord): void {
-  refreshNode(state, node);
-  dispatchNode(state, node);
 }
 
 function shutDown(state: SchedulerState): void {

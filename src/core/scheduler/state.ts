@@ -17,7 +17,8 @@ import type { TaskRecord } from '../queue/task-record.ts';
 import { GENERIC_PROFILE, WorkModel } from '../request/work.ts';
 import { RetryBudget } from '../retry/budget.ts';
 import { PoisonMarks } from '../retry/poison.ts';
-import type { EffectSink } from './effects.ts';
+import { type EffectSink, SILENT_SINK } from './effects.ts';
+import type { SchedulerEvent } from './events.ts';
 
 /** Idle flows are forgotten beyond this number; a flow with tasks is bounded by the bound on tasks. */
 export const FLOWS_MAX = 131_072;
@@ -67,7 +68,13 @@ export interface SchedulerState {
   now: MonoUs;
 }
 
-export function createState(config: SchedulerConfig, out: EffectSink): SchedulerState {
+/** How events change the state: the product's rules, or a baseline's. `state.now` and `state.out` are set before. */
+export interface SchedulerRules {
+  apply(state: SchedulerState, event: SchedulerEvent): void;
+  nextWakeAt(state: SchedulerState): MonoUs;
+}
+
+export function createState(config: SchedulerConfig): SchedulerState {
   const prng = createPrng(config.seed);
   const classes = classRecords(config, new Map());
   const state: SchedulerState = {
@@ -78,7 +85,16 @@ export function createState(config: SchedulerConfig, out: EffectSink): Scheduler
     fleet: new Fleet(classes),
     tasks: new Map(),
     wheel: new DeadlineWheel(),
-    counts: { arrived: 0, served: 0, degraded: 0, rejected: 0, evicted: 0, failed: 0, cancelled: 0, running: 0 },
+    counts: {
+      arrived: 0,
+      served: 0,
+      degraded: 0,
+      rejected: 0,
+      evicted: 0,
+      failed: 0,
+      cancelled: 0,
+      running: 0,
+    },
     nodeTimers: new KeyedHeap(),
     margin: new PredictionMargin(),
     budget: new RetryBudget(),
@@ -94,7 +110,7 @@ export function createState(config: SchedulerConfig, out: EffectSink): Scheduler
     nodeOrder: 0,
     shedClasses: 0,
     isShuttingDown: false,
-    out,
+    out: SILENT_SINK,
     now: 0,
   };
   applyConfig(state, config);
@@ -111,12 +127,18 @@ export function applyConfig(state: SchedulerState, config: SchedulerConfig): voi
   }
   for (const model of config.models) {
     const known = state.workModels.get(model.id);
-    state.workModels.set(model.id, known === undefined ? new WorkModel(model.profile) : known.withProfile(model.profile));
+    state.workModels.set(
+      model.id,
+      known === undefined ? new WorkModel(model.profile) : known.withProfile(model.profile),
+    );
   }
 }
 
 /** Class records in configured order; those that exist keep their counters. */
-export function classRecords(config: SchedulerConfig, known: ReadonlyMap<string, ClassRecord>): ClassRecord[] {
+export function classRecords(
+  config: SchedulerConfig,
+  known: ReadonlyMap<string, ClassRecord>,
+): ClassRecord[] {
   const weights = effectiveWeights(config.classes);
   return config.classes.map((classConfig, index) => {
     const record = new ClassRecord(index, classConfig, weights[index] as number);

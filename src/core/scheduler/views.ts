@@ -73,7 +73,11 @@ export interface TaskView {
   readonly position: number;
   readonly etaMs: DurationMs;
   readonly gates: readonly GateView[];
-  readonly nodes: readonly { readonly id: NodeId; readonly eligible: boolean; readonly reasons: readonly IneligibleReason[] }[];
+  readonly nodes: readonly {
+    readonly id: NodeId;
+    readonly eligible: boolean;
+    readonly reasons: readonly IneligibleReason[];
+  }[];
   /** One sentence: what would let it run. */
   readonly unblock: string;
 }
