@@ -1,2 +1,2 @@
-export type { HttpTransportOptions } from './undici-transport.ts';
-export { createHttpTransport } from './undici-transport.ts';
+export type { HttpTransportOptions } from './http-transport.ts';
+export { createHttpTransport } from './http-transport.ts';
