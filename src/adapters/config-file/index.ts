@@ -1,14 +1,7 @@
-/** Configuration from files. The watcher is a module of its own: a start does not wait for it. */
+/** Configuration from files. Not everything is here: what a start does not need is loaded from its own module. */
 export { sha256Hex } from './digest.ts';
-export {
-  createKey,
-  type KeyCreated,
-  type KeyRequest,
-  type KeyRevoked,
-  KEYS_MAX,
-  readKeysFile,
-  revokeKey,
-  type StoredKey,
-} from './keys-file.ts';
-export { issueText, type LocatedIssue } from './locate.ts';
-export { type ReadConfig, type ReadConfigOptions, readConfig } from './read-config.ts';
+export { issueText, type LocatedIssue } from './issue-text.ts';
+export { createKey, readKeysFile, revokeKey } from './keys-file.ts';
+export { writePrivateFile } from './private-file.ts';
+export { readOverlay } from './read-overlay.ts';
+export type { ReadConfig, ReadConfigOptions } from './reading.ts';

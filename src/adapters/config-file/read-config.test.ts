@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createKey, readKeysFile, revokeKey } from './keys-file.ts';
-import { issueText } from './locate.ts';
-import { type ReadConfig, type ReadConfigOptions, readConfig } from './read-config.ts';
+import { issueText } from './issue-text.ts';
+import { readConfig } from './read-config.ts';
+import { readOverlay } from './read-overlay.ts';
+import type { ReadConfig, ReadConfigOptions } from './reading.ts';
 import { sha256Hex } from './digest.ts';
 
 let folder = '';
@@ -202,6 +204,21 @@ tenants: [{ id: t, keys: [hunter2] }]`;
     expect(
       config('state: { folder: here }', { overlay: { state: { folder: '/o' } } }).config.state.folder,
     ).toBe('/o');
+  });
+
+  test('needs no file: the command line and the keys file are enough', () => {
+    const state = { folder: join(folder, 'state') };
+    createKey(join(state.folder, 'keys.json'), { tenant: 'acme', createdAt: 'now' });
+    const overlay = { state, server: { port: 1, host: '0.0.0.0' }, nodes: [{ url: 'http://a:1' }] };
+    const read = readOverlay({ overlay, environment: {} });
+    if (read.kind === 'issues') throw new Error(read.issues.map(issueText).join());
+    expect(read.overlayNodes.map((node) => node.id)).toEqual(['a:1']);
+    expect(read.config.tenants.map((tenant) => tenant.id)).toEqual(['acme']);
+    const wrong = readOverlay({
+      overlay: { nodes: [{ url: 'nope' }], server: { host: '0.0.0.0' } },
+      environment: {},
+    });
+    expect(wrong.kind === 'issues' && wrong.issues.length).toBe(2);
   });
 
   test('says what is missing among certificate files', () => {

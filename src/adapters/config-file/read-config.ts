@@ -3,20 +3,14 @@
  * serves the start, `spillway check` and live reload.
  */
 import { readFileSync, statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { type Document, LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
-import {
-  type ConfigInput,
-  type ConfigIssue,
-  type GatewayConfig,
-  type NodeConfig,
-  receivedText,
-  resolveConfig,
-} from '../../core/config/index.ts';
+import { type ConfigInput, type ConfigIssue, receivedText, resolveConfig } from '../../core/config/index.ts';
 import type { FileConfig } from './file-types.ts';
-import { mergeKeys, readKeysFile } from './keys-file.ts';
-import { createLocate, type Locate, type LocatedIssue } from './locate.ts';
+import { COMMAND_LINE, type ReadConfig, type ReadConfigOptions, withKeys } from './reading.ts';
+import type { LocatedIssue } from './issue-text.ts';
+import { createLocate, type Locate } from './locate.ts';
 import { configSchema, ENTRY_SCHEMAS } from './schema.ts';
 import { createSecretReader, readNode, readTenant, type SecretReader } from './secrets.ts';
 import { knownKeys, suggestKey } from './suggest.ts';
@@ -25,58 +19,33 @@ import { knownKeys, suggestKey } from './suggest.ts';
 export const CONFIG_BYTES_MAX: number = 8 * 1024 * 1024;
 /** Anchors may be used so often in all; more is an alias bomb. */
 const ALIASES_MAX = 1_000;
-const COMMAND_LINE = 'command line';
-
-export interface ReadConfigOptions {
-  /** Absent: no file, only the overlay. */
-  readonly file?: string;
-  /** What the command line says: wins over the file; nodes are added. */
-  readonly overlay?: ConfigInput;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly memoryLimitBytes?: number;
-  /** State folder when neither file nor overlay names one. */
-  readonly fallbackFolder?: string;
-}
-
-export type ReadConfig =
-  | {
-      readonly kind: 'config';
-      /** Without the nodes of the overlay. */
-      readonly config: GatewayConfig;
-      readonly overlayNodes: readonly NodeConfig[];
-      /** File of `spillway keys`, or '' when there is no state folder. */
-      readonly keysFile: string;
-      /** Everything that was read, to be watched. */
-      readonly files: readonly string[];
-      /** Where each given setting came from: `file:line` or `command line`, by path such as `bounds.tasksMax`. */
-      readonly origins: Readonly<Record<string, string>>;
-    }
-  | { readonly kind: 'issues'; readonly issues: readonly LocatedIssue[]; readonly files: readonly string[] };
-
 interface Loaded {
   readonly raw: unknown;
   readonly locate: Locate;
   readonly issues: readonly LocatedIssue[];
 }
 
-export function readConfig(options: ReadConfigOptions): ReadConfig {
+/** `spillway serve` without a file goes through `readOverlay`, which loads neither YAML nor the schema. */
+export function readConfig(options: ReadConfigOptions & { readonly file: string }): ReadConfig {
   const file = options.file;
-  const loaded = file === undefined ? NOTHING : load(file);
-  if (loaded.issues.length > 0) return { kind: 'issues', issues: loaded.issues, files: present(file) };
+  const loaded = load(file);
+  if (loaded.issues.length > 0) return { kind: 'issues', issues: loaded.issues, files: [file] };
   const parsed = parse(loaded.raw);
   const issues: (ConfigIssue & { readonly isKey?: boolean })[] = [...parsed.issues];
+  const folder = dirname(resolve(file));
   const secrets = createSecretReader({
-    folder: file === undefined ? '.' : dirname(resolve(file)),
+    folder,
     environment: options.environment,
     report: (path, rule, received) =>
       issues.push({ path, rule, received: received === undefined ? '' : receivedText(received) }),
   });
-  const folder = file === undefined ? '.' : dirname(resolve(file));
   const input = merge(
     { ...fromFile(parsed.value, secrets), state: stateOf(parsed.value, folder, options) },
     options.overlay ?? {},
   );
-  const keys = withKeys(input, parsed.value, secrets, issues);
+  const named = parsed.value.keysFile;
+  const keysFile = named === undefined ? undefined : secrets.filePath(named, ['keysFile']);
+  const keys = withKeys(input, keysFile, issues);
   const resolved = resolveConfig(keys.input, { memoryLimitBytes: options.memoryLimitBytes ?? 0 });
   const broken = new Set(parsed.issues.map((issue) => issue.path[0]));
   if (resolved.kind === 'issues') {
@@ -84,17 +53,13 @@ export function readConfig(options: ReadConfigOptions): ReadConfig {
       ...resolved.issues.filter((issue) => issue.refersTo === undefined || !broken.has(issue.refersTo)),
     );
   }
-  const files = [
-    ...present(file),
-    ...secrets.files,
-    ...present(keys.keysFile === '' ? undefined : keys.keysFile),
-  ];
+  const files = [file, ...secrets.files, ...(keys.keysFile === '' ? [] : [keys.keysFile])];
   if (issues.length > 0 || resolved.kind === 'issues') {
     const fileNodes = parsed.value.nodes?.length ?? 0;
     const place = placeOf(file, loaded.locate, options.overlay ?? {}, fileNodes);
     return { kind: 'issues', issues: sortByPlace(issues.map(place)), files };
   }
-  const origins = originsOf(parsed.value, options.overlay ?? {}, file ?? '', loaded.locate);
+  const origins = originsOf(parsed.value, options.overlay ?? {}, file, loaded.locate);
   const { nodes } = resolved.config;
   const own = parsed.value.nodes?.length ?? 0;
   const config = Object.freeze({ ...resolved.config, nodes: Object.freeze(nodes.slice(0, own)) });
@@ -102,10 +67,6 @@ export function readConfig(options: ReadConfigOptions): ReadConfig {
 }
 
 const NOTHING: Loaded = { raw: {}, locate: () => ({ line: 0, column: 0 }), issues: [] };
-
-function present(value: string | undefined): string[] {
-  return value === undefined ? [] : [value];
-}
 
 function load(file: string): Loaded {
   const refused = (rule: string): Loaded => ({
@@ -277,33 +238,14 @@ function merge(file: ConfigInput, overlay: ConfigInput): ConfigInput {
   };
 }
 
-function withKeys(
-  input: ConfigInput,
-  value: FileConfig,
-  secrets: SecretReader,
-  issues: ConfigIssue[],
-): { readonly input: ConfigInput; readonly keysFile: string } {
-  const folder = input.state?.folder ?? '';
-  const named = value.keysFile === undefined ? undefined : secrets.filePath(value.keysFile, ['keysFile']);
-  const keysFile = named ?? (folder === '' ? '' : join(folder, 'keys.json'));
-  if (keysFile === '') return { input, keysFile };
-  const read = readKeysFile(keysFile);
-  if (read.kind === 'refused') {
-    issues.push({ path: ['keysFile'], rule: read.rule, received: receivedText(keysFile) });
-    return { input, keysFile };
-  }
-  return { input: { ...input, tenants: mergeKeys(input.tenants ?? [], read.keys) }, keysFile };
-}
-
 type Place = (issue: ConfigIssue & { readonly isKey?: boolean }) => LocatedIssue;
 
-function placeOf(file: string | undefined, locate: Locate, overlay: ConfigInput, fileNodes: number): Place {
+function placeOf(file: string, locate: Locate, overlay: ConfigInput, fileNodes: number): Place {
   return ({ isKey = false, ...issue }) => {
     const [head, second] = issue.path;
     const isNodeAdded = head === 'nodes' && typeof second === 'number' && second >= fileNodes;
     const isOverlaid = head !== undefined && head !== 'nodes' && valueAt(overlay, issue.path) !== undefined;
-    if (file === undefined || isNodeAdded || isOverlaid)
-      return { ...issue, file: COMMAND_LINE, line: 0, column: 0 };
+    if (isNodeAdded || isOverlaid) return { ...issue, file: COMMAND_LINE, line: 0, column: 0 };
     return { ...issue, file, ...locate(issue.path, isKey) };
   };
 }

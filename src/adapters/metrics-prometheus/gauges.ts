@@ -98,10 +98,13 @@ function depthRows(queue: CrossQueueView, names: GaugeNames): GaugeRow[] {
 
 export function renderNodes(nodes: readonly NodeView[]): string {
   const rows = nodes.slice(0, NODES_MAX);
-  const gauge = (name: string, help: string, pick: (node: NodeView) => number): string =>
+  const gauge = (name: string, help: string, pick: (node: NodeView) => number | undefined): string =>
     renderGauge(
       { name: `spillway_node_${name}`, help, labels: ['node'] },
-      rows.map((node) => ({ labels: [node.id], value: pick(node) })),
+      rows.flatMap((node) => {
+        const value = pick(node);
+        return value === undefined ? [] : [{ labels: [node.id], value }];
+      }),
     );
   const byState = Map.groupBy(nodes, (node) => node.state);
   return [
@@ -129,11 +132,10 @@ export function renderNodes(nodes: readonly NodeView[]): string {
   ].join('');
 }
 
-function bestKnownRate(node: NodeView): number {
+function bestKnownRate(node: NodeView): number | undefined {
   let best: NodeView['rates'][number] | undefined;
-  for (const entry of node.rates)
-    if (best === undefined || entry.observations > best.observations) best = entry;
-  return best?.rate ?? Number.NaN;
+  for (const entry of node.rates) if (entry.observations > (best?.observations ?? 0)) best = entry;
+  return best?.rate;
 }
 
 export function renderProcess(reading: ProcessGauges): string {

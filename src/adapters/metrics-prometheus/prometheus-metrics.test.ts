@@ -15,7 +15,7 @@ function node(id: string, models = 1): NodeView {
     state: 'active',
     spec: { id, models: [], slots: 1, batching: false, hardware: '', labels: {}, heartbeats: false },
     health: 1,
-    rates: Array.from({ length: models }, (_, i) => ({ model: `m${i}`, rate: 2, observations: i })),
+    rates: Array.from({ length: models }, (_, i) => ({ model: `m${i}`, rate: 2, observations: i + 1 })),
     inflight: 1,
     slots: 1,
     drainMs: 500,

@@ -1,6 +1,6 @@
 /** `spillway keys create|list|revoke`: tenants' keys, of which only the hash is stored. */
 import { join } from 'node:path';
-import { createKey, readKeysFile, revokeKey } from '../../adapters/config-file/keys-file.ts';
+import { createKey, readKeysFile, revokeKey } from '../../adapters/config-file/index.ts';
 import { CliError, DONE, USAGE } from './exit.ts';
 import { say, sayJson, table, warn } from './output.ts';
 import { readOrRefuse } from './read-or-refuse.ts';

@@ -1,13 +1,21 @@
 /** Reads a configuration for a command; issues go to standard error one a line, and the exit code is 2. */
-import type { ReadConfig, ReadConfigOptions } from '../../adapters/config-file/read-config.ts';
+import {
+  issueText,
+  type ReadConfig,
+  type ReadConfigOptions,
+  readOverlay,
+} from '../../adapters/config-file/index.ts';
 import { CliError, USAGE } from './exit.ts';
 import { sayJson } from './output.ts';
 
 export type GoodConfig = Extract<ReadConfig, { kind: 'config' }>;
 
+/** YAML and the schema take a tenth of a second to load, so only a file loads them. */
 export async function reading(source: ReadConfigOptions): Promise<() => ReadConfig> {
+  const { file } = source;
+  if (file === undefined) return () => readOverlay(source);
   const { readConfig } = await import('../../adapters/config-file/read-config.ts');
-  return () => readConfig(source);
+  return () => readConfig({ ...source, file });
 }
 
 export async function readOrRefuse(
@@ -17,6 +25,5 @@ export async function readOrRefuse(
   const read = (await reading(source))();
   if (read.kind === 'config') return read;
   if (output.json) sayJson({ ok: false, issues: read.issues });
-  const { issueText } = await import('../../adapters/config-file/locate.ts');
   throw new CliError(read.issues.map(issueText).join('\n'), USAGE);
 }

@@ -2,8 +2,7 @@
  * Live reload. A valid change is taken without loss; an invalid one leaves everything as it is and says every issue.
  * What cannot change while the gateway runs is named.
  */
-import { issueText } from '../../adapters/config-file/locate.ts';
-import type { ReadConfig } from '../../adapters/config-file/read-config.ts';
+import { issueText, type ReadConfig } from '../../adapters/config-file/index.ts';
 import type { FileWatch } from '../../adapters/config-file/watch.ts';
 import type { Gateway } from '../../runtime/contract.ts';
 import type { RuntimeLog } from '../../runtime/log.ts';

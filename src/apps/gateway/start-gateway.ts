@@ -8,7 +8,7 @@
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { sha256Hex } from '../../adapters/config-file/digest.ts';
+import { sha256Hex } from '../../adapters/config-file/index.ts';
 import { createEngineDrivers } from '../../adapters/engines/index.ts';
 import { createMemoryRegistry } from '../../adapters/registry-memory/registry-memory.ts';
 import { createSqliteRegistry } from '../../adapters/registry-sqlite/registry-sqlite.ts';
@@ -21,7 +21,7 @@ import { createDataPlane, type DataPlane } from '../../edge/data-plane.ts';
 import { startSurvival, type Survival } from '../../edge/survival/survival.ts';
 import type { RegistryStore } from '../../ports/registry-store.ts';
 import type { Gateway } from '../../runtime/contract.ts';
-import type { GivenNode } from '../../runtime/fleet/fleet.ts';
+import type { GivenNode } from '../../runtime/fleet/membership.ts';
 import { createGateway } from '../../runtime/gateway.ts';
 import { type RuntimeLog, SILENT_LOG } from '../../runtime/log.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './gateway-metrics.ts';

@@ -7,7 +7,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { writePrivateFile } from '../../adapters/config-file/private-file.ts';
+import { writePrivateFile } from '../../adapters/config-file/index.ts';
 
 export interface Tokens {
   readonly admin: string;

@@ -51,9 +51,8 @@ export function wireNode(row: NodeRow): WireNode {
 
 function bestKnownRate(row: NodeRow): number | null {
   let best: NodeRow['rates'][number] | undefined;
-  for (const entry of row.rates)
-    if (best === undefined || entry.observations > best.observations) best = entry;
-  return best === undefined ? null : best.rate;
+  for (const entry of row.rates) if (entry.observations > (best?.observations ?? 0)) best = entry;
+  return best?.rate ?? null;
 }
 
 export interface RequestPage {

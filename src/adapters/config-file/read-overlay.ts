@@ -1,0 +1,24 @@
+/** A configuration without a file: the command line and the keys file. Loads neither YAML nor the schema. */
+import { type ConfigIssue, resolveConfig } from '../../core/config/index.ts';
+import { COMMAND_LINE, type ReadConfig, type ReadConfigOptions, withKeys } from './reading.ts';
+
+export function readOverlay(options: ReadConfigOptions): ReadConfig {
+  const overlay = options.overlay ?? {};
+  const folder = overlay.state?.folder ?? options.fallbackFolder ?? '';
+  const issues: ConfigIssue[] = [];
+  const { input, keysFile } = withKeys({ ...overlay, state: { folder } }, undefined, issues);
+  const resolved = resolveConfig(input, { memoryLimitBytes: options.memoryLimitBytes ?? 0 });
+  if (resolved.kind === 'issues') issues.push(...resolved.issues);
+  const files = keysFile === '' ? [] : [keysFile];
+  if (resolved.kind === 'issues' || issues.length > 0) {
+    return {
+      kind: 'issues',
+      issues: issues.map((issue) => ({ ...issue, file: COMMAND_LINE, line: 0, column: 0 })),
+      files,
+    };
+  }
+  const config = Object.freeze({ ...resolved.config, nodes: Object.freeze([]) });
+  const given = Object.entries(overlay.server ?? {}).filter(([, value]) => value !== undefined);
+  const origins = Object.fromEntries(given.map(([key]) => [`server.${key}`, COMMAND_LINE]));
+  return { kind: 'config', config, overlayNodes: resolved.config.nodes, keysFile, files, origins };
+}
