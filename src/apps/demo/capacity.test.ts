@@ -17,8 +17,8 @@ describe('fleetRate', () => {
     expect(fleetRate(plan, [speed('A100', 2)])).toBeCloseTo(2, 9);
   });
 
-  it('puts a T4 at about a seventh', () => {
-    expect(fleetRate(plan, [speed('T4', 1)])).toBeCloseTo(1 / 7, 2);
+  it('puts a T4 at 0.15, which is what its published service time gives for the mean request', () => {
+    expect(fleetRate(plan, [speed('T4', 1)])).toBeCloseTo(0.148, 3);
   });
 });
 

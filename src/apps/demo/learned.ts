@@ -28,9 +28,9 @@ export interface LearnedRates {
 export function compareRates(nodes: readonly NodeReading[], truths: readonly NodeTruth[]): LearnedRates {
   const rows: LearnedRate[] = [];
   for (const truth of truths) {
-    const reading = nodes
-      .find((node) => node.id === truth.id)
-      ?.rates.find((rate) => rate.model === truth.model);
+    const rates = nodes.find((node) => node.id === truth.id)?.rates ?? [];
+    const reading =
+      rates.find((rate) => rate.model === truth.model) ?? rates.find((rate) => rate.model === '');
     if (reading === undefined || reading.observations < TASKS_MIN || truth.recentTasks < TASKS_MIN) continue;
     rows.push({
       id: truth.id,

@@ -81,7 +81,7 @@ export function createPlan(options: PlanOptions): DemoPlan {
     calmPerS: capacityPerS * LEVEL,
     spikePerS: capacityPerS * LEVEL * SPIKE_TIMES,
     ...times,
-    throttle: { nodeId: options.quick ? 'a100-1' : 'a100-3', factor: 2 },
+    throttle: { nodeId: options.quick ? 'a100-01' : 'a100-03', factor: 2 },
     embeddingPerS: 2,
     thinkMs: [THINK_EMULATED_MS[0] / SPEEDUP, THINK_EMULATED_MS[1] / SPEEDUP],
   };
@@ -96,7 +96,7 @@ function fleet(t4: number, a100: number): EmulatedNodeInput[] {
 
 function group(hardware: Hardware, count: number): EmulatedNodeInput[] {
   return Array.from({ length: count }, (_, index) => ({
-    id: `${hardware.toLowerCase()}-${index + 1}`,
+    id: `${hardware.toLowerCase()}-${String(index + 1).padStart(2, '0')}`,
     kind: 'image' as const,
     model: IMAGE_MODEL_ID,
     statedHardware: hardware,
