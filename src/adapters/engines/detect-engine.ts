@@ -25,7 +25,7 @@ export interface DetectedEngine {
 }
 
 /** Ports by the engines' own defaults. */
-export const LOCAL_CANDIDATES: readonly string[] = [
+const LOCAL_CANDIDATES: readonly string[] = [
   'http://127.0.0.1:11434', // Ollama
   'http://127.0.0.1:8000', // vLLM
   'http://127.0.0.1:30000', // SGLang
