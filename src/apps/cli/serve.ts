@@ -1,4 +1,5 @@
 /** `spillway serve`: reads the configuration, starts the gateway, keeps it running until a signal. */
+import { flushCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { detectEngines } from '../../adapters/engines/index.ts';
 import type { ConfigInput } from '../../core/config/index.ts';
@@ -58,6 +59,8 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
     live = await startLiveConfig({ gateway: started.gateway, log, read: await reading(source), initial });
     signals.onHangUp(live.reload);
   }
+  // Written now and not at exit: a process that is killed would leave its successor to compile everything again.
+  flushCompileCache();
   await signals.ended;
   await Promise.all([live?.close(), started.stop()]);
   log.flush();

@@ -103,7 +103,7 @@ export function announce(
   urls: { readonly dataUrl: string; readonly adminUrl: string },
 ): void {
   const running: RunningGateway = { pid: process.pid, startedAt: startedAt(process.pid), ...urls };
-  writePrivateFile(join(folder, RUNNING_FILE), `${JSON.stringify(running)}\n`);
+  writePrivateFile(join(folder, RUNNING_FILE), `${JSON.stringify(running)}\n`, 'quick');
 }
 
 export function unlockFolder(folder: string): void {
