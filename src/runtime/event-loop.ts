@@ -65,6 +65,7 @@ export class EventLoop {
     this.#drain();
   }
 
+  /** Ends the timer. Events are still applied: who comes late is refused, not left waiting. */
   stop(): void {
     this.#stopped = true;
     this.#cancelTimer?.();
@@ -72,7 +73,7 @@ export class EventLoop {
   }
 
   #drain(): void {
-    if (this.#draining || this.#stopped) return;
+    if (this.#draining) return;
     this.#draining = true;
     const events = this.#events;
     try {
@@ -93,9 +94,10 @@ export class EventLoop {
   }
 
   #arm(): void {
+    if (this.#stopped) return;
     const wakeAt = this.#scheduler.nextWakeAt();
     invariant(!Number.isNaN(wakeAt), 'The next wake is an instant or infinity');
-    if (wakeAt >= this.#wakeAt || this.#stopped) return;
+    if (wakeAt >= this.#wakeAt) return;
     this.#cancelTimer?.();
     this.#wakeAt = wakeAt;
     const delayMs = Math.max(WAKE_MS_MIN, (wakeAt - this.#clock.nowUs()) / US_PER_MS);

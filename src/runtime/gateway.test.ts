@@ -237,6 +237,16 @@ describe('gateway.shutdown', () => {
     expect(calls).toEqual(['transport.shutdown', 'store.close']);
   });
 
+  test('refuses who comes after the end as well, and leaves no timer behind', async () => {
+    const { gateway, clock } = await bench();
+    await gateway.shutdown();
+    const late = notedListener();
+    gateway.submit(submitSpec(), late);
+    await turn();
+    expect(late.outcome).toMatchObject({ kind: 'rejected', reason: 'shutting-down' });
+    expect(clock.timers).toBe(0);
+  });
+
   test('cuts what still runs at the drain limit, and tells the client that a retry helps', async () => {
     const { gateway, clock, calls } = await bench();
     const listener = notedListener();

@@ -2,11 +2,16 @@
  * Engine drivers and the search for local engines, against small servers that give the documented answers of the
  * real ones, and against servers that give none, half of one, or a wrong one.
  */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createEngineDrivers, detectEngine, detectEngines } from '../../src/adapters/engines/index.ts';
-import type { EngineDriver } from '../../src/ports/engine-driver.ts';
+import type { EngineDriver, EngineProbe } from '../../src/ports/engine-driver.ts';
 import type { NodeEndpoint } from '../../src/ports/node-transport.ts';
 
 type Page = (request: IncomingMessage, response: ServerResponse) => void;
@@ -149,6 +154,40 @@ describe('openai driver', () => {
   test('takes bytes that are no HTTP as a sign of life', async () => {
     const url = await listen(createTcpServer((socket) => socket.end('SSH-2.0-x\r\n')));
     expect(await driver('openai').probe(at(url), 2_000)).toMatchObject({ alive: true, ready: false });
+  });
+});
+
+describe('a probe over TLS', () => {
+  test('checks the engine against the node’s authority and shows the node’s certificate', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'spillway-probe-tls-'));
+    try {
+      const file = (name: string): string => join(folder, name);
+      const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2'];
+      const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+      const args = ['req', '-x509', ...curve, '-keyout', file('key'), '-out', file('cert'), ...subject];
+      execFileSync('openssl', args, { stdio: 'ignore' });
+      // One certificate plays both sides: it signs itself and is its own authority.
+      const [cert, key] = [readFileSync(file('cert')), readFileSync(file('key'))];
+      const server = createTlsServer(
+        { cert, key, ca: cert, requestCert: true, rejectUnauthorized: true },
+        (_q, r) => r.end(JSON.stringify(LIST)),
+      );
+      const url = (await listen(server)).replace('http:', 'https:');
+      const tls = { ca: file('cert'), cert: file('cert'), key: file('key') };
+      const probe = (endpoint: NodeEndpoint): Promise<EngineProbe> => driver('openai').probe(endpoint, 5_000);
+      expect(await probe({ ...at(url), tls })).toMatchObject({
+        alive: true,
+        models: [{ model: 'a' }, { model: 'b' }],
+      });
+      expect(await probe(at(url)), 'an unknown authority').toMatchObject({ alive: false });
+      expect(await probe({ ...at(url), tls: { ca: file('cert') } }), 'no certificate shown').toMatchObject({
+        alive: false,
+      });
+      const missing = { ca: file('nothing-here') };
+      expect(await probe({ ...at(url), tls: missing }), 'no such file').toMatchObject({ alive: false });
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });
 

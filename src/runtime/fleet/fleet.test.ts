@@ -336,6 +336,34 @@ describe('reconcile', () => {
     for (const gap of gaps.slice(1)) expect(gap).toBeGreaterThanOrEqual(reconcileMs - 250);
   });
 
+  test('follows an interval that the configuration shortens', async () => {
+    let asked = 0;
+    const { gateway, clock } = await bench({
+      nodes: [nodeConfig('a')],
+      probe: () => {
+        asked += 1;
+        return ALIVE;
+      },
+    });
+    const { config } = gateway;
+    const withInterval = (reconcileMs: number) => ({
+      ...config,
+      scheduler: { ...config.scheduler, health: { ...config.scheduler.health, reconcileMs } },
+    });
+    gateway.reconfigure(withInterval(3_600_000));
+    for (let i = 0; i < 120; i += 1) {
+      clock.advance(250);
+      await turn();
+    }
+    const before = asked;
+    gateway.reconfigure(withInterval(1_000));
+    for (let i = 0; i < 16; i += 1) {
+      clock.advance(250);
+      await turn();
+    }
+    expect(asked - before).toBeGreaterThanOrEqual(2);
+  });
+
   test('takes silence for death only while nothing runs there', async () => {
     let answer: EngineProbe = ALIVE;
     const { gateway, clock, scheduler } = await bench({ nodes: [nodeConfig('a')], probe: () => answer });

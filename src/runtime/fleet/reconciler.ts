@@ -93,6 +93,10 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     const intervalUs = msToUs(options.intervalMs());
     for (const node of options.nodes()) {
       if (node.probing) continue;
+      // The interval may have become shorter since the turn was set.
+      if (node.nextProbeAt > now + 2 * intervalUs) {
+        node.nextProbeAt = now + Math.floor(phaseOf(node.id) * intervalUs);
+      }
       if (node.nextProbeAt <= now) {
         node.nextProbeAt = nextTurn(node.nextProbeAt, now, intervalUs);
         node.nextReadAt = now + msToUs(READ_MS);

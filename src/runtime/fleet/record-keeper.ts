@@ -33,7 +33,7 @@ export interface RecordKeeper {
   remove(nodeId: NodeId): Promise<void>;
   /** Writes what is due. Called by the fleet's own timer. */
   sweep(nodes: Iterable<FleetNode>): void;
-  /** Writes everything that differs, before the store closes. */
+  /** Writes everything that differs, and nothing unasked afterwards: the store is about to close. */
   flush(nodes: Iterable<FleetNode>): Promise<void>;
   writeErrors(): number;
 }
@@ -41,6 +41,7 @@ export interface RecordKeeper {
 export function createRecordKeeper(options: RecordKeeperOptions): RecordKeeper {
   const { store, clock, log } = options;
   let errors = 0;
+  let isEnding = false;
 
   function write(node: FleetNode, now: MonoUs): Promise<void> {
     node.savedAt = now;
@@ -64,10 +65,11 @@ export function createRecordKeeper(options: RecordKeeperOptions): RecordKeeper {
     saveSoon(node) {
       const now = clock.nowUs();
       node.saveDue = true;
-      if (now - node.savedAt >= HEALTH_SAVE_US) void writeUnasked(node, now);
+      if (!isEnding && now - node.savedAt >= HEALTH_SAVE_US) void writeUnasked(node, now);
     },
     remove: (nodeId) => store.remove(nodeId),
     sweep(nodes) {
+      if (isEnding) return;
       const now = clock.nowUs();
       for (const node of nodes) {
         if (node.leaving) continue;
@@ -76,6 +78,7 @@ export function createRecordKeeper(options: RecordKeeperOptions): RecordKeeper {
       }
     },
     async flush(nodes) {
+      isEnding = true;
       const now = clock.nowUs();
       const writes: Promise<void>[] = [];
       for (const node of nodes) {
