@@ -67,6 +67,8 @@ class NodeClientResponse implements ClientResponse {
 }
 
 function latin1(chunk: Uint8Array): string {
-  const bytes = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  const bytes = Buffer.isBuffer(chunk)
+    ? chunk
+    : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
   return bytes.toString('latin1');
 }
