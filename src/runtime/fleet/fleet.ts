@@ -151,6 +151,7 @@ export function createFleet(options: FleetOptions): Fleet {
       const node = roster.get(nodeId);
       if (node === undefined) return;
       const before = node.state;
+      if (before === state) return;
       node.state = state;
       log.info({ node: nodeId, before, state, detail: node.detail }, 'A node changed state');
       if ((before === 'ejected') !== (state === 'ejected') && !node.leaving) keeper.saveSoon(node);
