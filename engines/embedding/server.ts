@@ -71,7 +71,7 @@ function nextTurn(): Promise<void> {
 }
 
 const flags = engineArguments([]);
-await serveEngine({ port: flags['port'], host: flags['host'] }, async (request, response, path) => {
+await serveEngine(flags, async (request, response, path) => {
   if (request.method === 'GET' && path === '/health') return sendJson(response, 200, { status: 'ok' });
   if (request.method === 'GET' && path === '/v1/models') {
     const entry = {

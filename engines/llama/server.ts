@@ -163,4 +163,4 @@ async function handle(request: IncomingMessage, response: ServerResponse, path: 
   await serveGeneration(parsed.request, response);
 }
 
-await serveEngine({ port: flags['port'], host: flags['host'] }, handle, () => context.dispose());
+await serveEngine(flags, handle, () => context.dispose());

@@ -81,9 +81,16 @@ export type Handler = (
   path: string,
 ) => void | Promise<void>;
 
-/** An engine's command line: `--port N` (0: any free one) and `--host H`, plus the strings it names itself. */
+/**
+ * An engine's command line: `--port N` (0: any free one), `--host H`, `--until stdin-ends` (a child that must not outlive
+ * its parent, also when that one crashes), plus the strings it names itself.
+ */
 export function engineArguments(names: readonly string[]): Readonly<Record<string, string | undefined>> {
-  const options: Record<string, { type: 'string' }> = { port: { type: 'string' }, host: { type: 'string' } };
+  const options: Record<string, { type: 'string' }> = {
+    port: { type: 'string' },
+    host: { type: 'string' },
+    until: { type: 'string' },
+  };
   for (const name of names) options[name] = { type: 'string' };
   const { values } = parseArgs({ options, strict: true, allowPositionals: false });
   return values as Readonly<Record<string, string | undefined>>;
@@ -94,7 +101,7 @@ export function engineArguments(names: readonly string[]): Readonly<Record<strin
  * `onStop` runs once connections are closed, before the process exits.
  */
 export async function serveEngine(
-  listen: { readonly port: string | undefined; readonly host: string | undefined },
+  flags: Readonly<Record<string, string | undefined>>,
   handler: Handler,
   onStop: () => Promise<void> = async () => {},
 ): Promise<void> {
@@ -106,15 +113,15 @@ export async function serveEngine(
       sendError(response, 500, 'The engine failed');
     });
   });
-  server.listen(Number(listen.port ?? '0'), listen.host ?? '127.0.0.1');
+  server.listen(Number(flags['port'] ?? '0'), flags['host'] ?? '127.0.0.1');
   await new Promise<void>((resolve, reject) => server.once('listening', resolve).once('error', reject));
   const { address, port } = server.address() as AddressInfo;
   const host = address.includes(':') ? `[${address}]` : address;
   process.stdout.write(`${JSON.stringify({ ready: true, url: `http://${host}:${port}` })}\n`);
-  stopOnSignal(server, onStop);
+  stopOnSignal(server, onStop, flags['until'] === 'stdin-ends');
 }
 
-function stopOnSignal(server: Server, onStop: () => Promise<void>): void {
+function stopOnSignal(server: Server, onStop: () => Promise<void>, untilStdinEnds: boolean): void {
   let stopping = false;
   const stop = (): void => {
     if (stopping) return;
@@ -128,4 +135,5 @@ function stopOnSignal(server: Server, onStop: () => Promise<void>): void {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
+  if (untilStdinEnds) process.stdin.once('close', stop).resume();
 }

@@ -17,8 +17,9 @@ const STDERR_CHARS_MAX = 4_000;
 /** `name` is the engine's folder: `embedding` or `llama`. Rejects with the engine's stderr when it ends before it is ready. */
 export async function spawnEngine(name: string, args: readonly string[] = []): Promise<EngineProcess> {
   const script = `${ENGINES}${name}/server.ts`;
-  const child = spawn(process.execPath, [script, '--port', '0', ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+  // The pipe to the child's stdin is its lifeline: it closes when this process ends in whatever way.
+  const child = spawn(process.execPath, [script, '--port', '0', '--until', 'stdin-ends', ...args], {
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
   const url = await readyUrl(name, child);

@@ -1,4 +1,5 @@
 /** The embedding node itself: a real model in a real process over a real socket. */
+import { spawnSync } from 'node:child_process';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type EngineProcess, spawnEngine } from '../../engines/shared/spawn.ts';
@@ -22,6 +23,15 @@ function cosine(a: readonly number[], b: readonly number[]): number {
   const dot = (x: readonly number[], y: readonly number[]): number =>
     x.reduce((sum, value, index) => sum + value * (y[index] ?? 0), 0);
   return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function post(body: unknown): Promise<{ status: number; body: { error?: { message: string } } }> {
@@ -87,5 +97,17 @@ describe('embedding node', () => {
     const answer = await post(body);
     expect(answer.status).toBe(status);
     expect(answer.body.error?.message).not.toBe('');
+  });
+
+  test('ends with the process that spawned it, also when that one is killed', async () => {
+    const spawner = new URL('../../engines/shared/spawn.ts', import.meta.url).href;
+    const script =
+      `const { spawnEngine } = await import('${spawner}');` +
+      "console.log((await spawnEngine('embedding')).pid); process.kill(process.pid, 'SIGKILL');";
+    const parent = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+    const pid = Number(parent.stdout);
+    expect(parent.signal).toBe('SIGKILL');
+    expect(pid).toBeGreaterThan(0);
+    while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 10));
   });
 });
