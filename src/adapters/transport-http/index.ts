@@ -1,2 +1,1 @@
-export type { HttpTransportOptions } from './http-transport.ts';
 export { createHttpTransport } from './http-transport.ts';

@@ -165,7 +165,7 @@ export class ResponseParser {
     this.keepAliveSeconds = -1;
     for (let i = 0; i < headers.length; i += 2) {
       const value = headers[i + 1] as string;
-      switch (headers[i]) {
+      switch (headers[i] as string) {
         case 'content-length':
           if (length >= 0 || !/^\d{1,15}$/.test(value))
             return void this.#fail('the content-length is ambiguous');
@@ -182,6 +182,7 @@ export class ResponseParser {
         case 'keep-alive':
           this.keepAliveSeconds = Number(/timeout=(\d{1,6})/i.exec(value)?.[1] ?? -1);
           break;
+        default:
       }
     }
     if (isChunked && length >= 0) return void this.#fail('both a content-length and a transfer-encoding');

@@ -36,100 +36,92 @@ export interface OutcomeRow {
   readonly message: string;
 }
 
-function row(
-  status: number | 'overload',
-  type: string,
-  code: string,
-  canRetry: boolean,
-  message: string,
-): OutcomeRow {
-  return Object.freeze({ openai: Object.freeze({ status, type, code }), canRetry, message });
+type OpenAiCells = readonly [status: number | 'overload', type: string, code: string];
+
+function row([status, type, code]: OpenAiCells, retry: 'retry' | 'no-retry', message: string): OutcomeRow {
+  return Object.freeze({
+    openai: Object.freeze({ status, type, code }),
+    canRetry: retry === 'retry',
+    message,
+  });
 }
 
 const INVALID = 'invalid_request_error';
 const OVERLOADED = 'overloaded';
 
 export const OUTCOMES: Readonly<Record<RefusalReason, OutcomeRow>> = Object.freeze({
-  'bad-request': row(400, INVALID, 'bad_request', false, 'The request is not valid'),
+  'bad-request': row([400, INVALID, 'bad_request'], 'no-retry', 'The request is not valid'),
   'context-too-long': row(
-    400,
-    INVALID,
-    'context_length_exceeded',
-    false,
+    [400, INVALID, 'context_length_exceeded'],
+    'no-retry',
     'The request is longer than any node of this model can take',
   ),
   'capability-missing': row(
-    400,
-    INVALID,
-    'capability_missing',
-    false,
+    [400, INVALID, 'capability_missing'],
+    'no-retry',
     'No node of this model offers what the request needs',
   ),
   'header-too-large': row(
-    431,
-    INVALID,
-    'header_too_large',
-    false,
+    [431, INVALID, 'header_too_large'],
+    'no-retry',
     'The request headers are larger than this gateway accepts',
   ),
   'too-large': row(
-    413,
-    INVALID,
-    'request_too_large',
-    false,
+    [413, INVALID, 'request_too_large'],
+    'no-retry',
     'The request body is larger than this gateway accepts',
   ),
-  'request-timeout': row(408, INVALID, 'request_timeout', false, 'The request did not arrive in time'),
-  unauthenticated: row(401, INVALID, 'invalid_api_key', false, 'No valid API key was sent'),
-  forbidden: row(403, 'permission_error', 'forbidden', false, 'The request is not allowed'),
-  'unknown-path': row(404, INVALID, 'unknown_url', false, 'Nothing is served at this path'),
-  'method-not-allowed': row(405, INVALID, 'method_not_allowed', false, 'The path does not take this method'),
-  'unknown-model': row(404, INVALID, 'model_not_found', false, 'The model does not exist'),
+  'request-timeout': row([408, INVALID, 'request_timeout'], 'no-retry', 'The request did not arrive in time'),
+  unauthenticated: row([401, INVALID, 'invalid_api_key'], 'no-retry', 'No valid API key was sent'),
+  forbidden: row([403, 'permission_error', 'forbidden'], 'no-retry', 'The request is not allowed'),
+  'unknown-path': row([404, INVALID, 'unknown_url'], 'no-retry', 'Nothing is served at this path'),
+  'method-not-allowed': row(
+    [405, INVALID, 'method_not_allowed'],
+    'no-retry',
+    'The path does not take this method',
+  ),
+  'unknown-model': row([404, INVALID, 'model_not_found'], 'no-retry', 'The model does not exist'),
   poison: row(
-    422,
-    INVALID,
-    'poison',
-    false,
+    [422, INVALID, 'poison'],
+    'no-retry',
     'The request broke every node it was tried on and is not tried again',
   ),
-  'queue-full': row('overload', OVERLOADED, 'overloaded', true, 'The queue is full'),
+  'queue-full': row(['overload', OVERLOADED, 'overloaded'], 'retry', 'The queue is full'),
   'deadline-infeasible': row(
-    'overload',
-    OVERLOADED,
-    'overloaded',
-    true,
+    ['overload', OVERLOADED, 'overloaded'],
+    'retry',
     'The request cannot be served by its deadline behind what waits already',
   ),
   'wait-expired': row(
-    'overload',
-    OVERLOADED,
-    'overloaded',
-    true,
+    ['overload', OVERLOADED, 'overloaded'],
+    'retry',
     'The request waited until it could no longer be served by its deadline',
   ),
   evicted: row(
-    'overload',
-    OVERLOADED,
-    'overloaded',
-    true,
+    ['overload', OVERLOADED, 'overloaded'],
+    'retry',
     'The request left the full queue in favour of a more important one',
   ),
   'too-slow': row(
-    429,
-    OVERLOADED,
-    'too_slow',
-    false,
+    [429, OVERLOADED, 'too_slow'],
+    'no-retry',
     'No node can serve the request within its deadline, even when idle',
   ),
-  'no-node': row(503, 'service_unavailable', 'no_node', true, 'No node can serve this model now'),
-  'shutting-down': row(503, 'service_unavailable', 'shutting_down', true, 'The gateway is shutting down'),
+  'no-node': row([503, 'service_unavailable', 'no_node'], 'retry', 'No node can serve this model now'),
+  'shutting-down': row(
+    [503, 'service_unavailable', 'shutting_down'],
+    'retry',
+    'The gateway is shutting down',
+  ),
   'self-protection': row(
-    503,
-    'service_unavailable',
-    'self_protection',
-    true,
+    [503, 'service_unavailable', 'self_protection'],
+    'retry',
     'The gateway protects itself from overload',
   ),
-  'node-failed': row(502, 'upstream_error', 'node_failed', true, 'The nodes that were tried failed'),
-  'node-timeout': row(504, 'upstream_error', 'node_timeout', true, 'The node did not answer by the deadline'),
+  'node-failed': row([502, 'upstream_error', 'node_failed'], 'retry', 'The nodes that were tried failed'),
+  'node-timeout': row(
+    [504, 'upstream_error', 'node_timeout'],
+    'retry',
+    'The node did not answer by the deadline',
+  ),
 });
