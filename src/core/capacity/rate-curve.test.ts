@@ -16,7 +16,7 @@ describe('RateCurve', () => {
     ['twice too fast', 2],
     ['twice too slow', 0.5],
     ['right', 1],
-  ])('is within 15 %% of the truth after 20 tasks with noise 0.2, though its prior is %s', (_, factor) => {
+  ])('is within 15 percent of the truth after 20 tasks with noise 0.2, though its prior is %s', (_, factor) => {
     const trueRate = 0.4;
     let within = 0;
     const runs = 200;

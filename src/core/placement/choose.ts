@@ -56,7 +56,7 @@ export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: C
 export function choose(pools: readonly Pool[], task: TaskRecord, context: ChooseContext, out: Choice): void {
   reset(out);
   for (const pool of pools) {
-    const speedDecides = pool.offers.size === 1;
+    const speedDecides = pool.multiModelSeats === 0;
     for (const bucket of pool.buckets) {
       if (bucket.busy.size > 0) considerBusy(bucket, task, context, out);
       if (bucket.roomy.size > 0) considerRoomy(bucket, task, context, out);

@@ -44,10 +44,12 @@ export class Seat implements HeapItem {
   hasRoom = false;
   readonly bySpeed: SpeedEntry;
   capacityMicro = 0;
+  readonly isMultiModel: boolean;
 
   constructor(node: NodeRecord, pool: Pool) {
     this.node = node;
     this.pool = pool;
+    this.isMultiModel = node.offers.size > 1;
     this.order = node.order;
     this.bySpeed = new SpeedEntry(this);
   }
@@ -75,6 +77,8 @@ export class Pool {
   readonly lanes: Lane[] = [];
   backloggedLanes = 0;
   roomySeats = 0;
+  /** Seats whose node offers other models as well: for those a swap counts, and not speed alone. */
+  multiModelSeats = 0;
   typicalWorkUs: RefUs = 1_000_000;
   /** When an idle node may next be explored, and where the search goes on. */
   exploreAt: MonoUs = 0;
@@ -108,12 +112,13 @@ export class Pool {
   join(node: NodeRecord): Seat {
     const seat = new Seat(node, this);
     this.seats.add(seat);
+    if (seat.isMultiModel) this.multiModelSeats += 1;
     return seat;
   }
 
   leave(seat: Seat): void {
     this.unplace(seat);
-    this.seats.delete(seat);
+    if (this.seats.delete(seat) && seat.isMultiModel) this.multiModelSeats -= 1;
   }
 
   /** Puts a seat where its node's state of this instant belongs. O(log nodes of the bucket). */

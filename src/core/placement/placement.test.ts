@@ -1,0 +1,166 @@
+/** Placement through the whole scheduler: herds, black holes, gray nodes, heads of line. */
+import { describe, expect, test } from 'vitest';
+import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
+import { BackloggedRun, type FlowLoad } from '../../../test/support/backlog.ts';
+import { MS, nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
+import { defaultSchedulerConfig } from '../config/defaults.ts';
+import { NO_NEEDS } from '../request/needs.ts';
+
+/** The least time in which nodes of these speeds do equal tasks of this size: each takes whole tasks. */
+function optimumUs(tasks: number, workUs: number, speeds: readonly number[]): number {
+  const ends = speeds.flatMap((speed) => Array.from({ length: tasks }, (_, i) => ((i + 1) * workUs) / speed));
+  return ends.sort((a, b) => a - b)[tasks - 1] as number;
+}
+
+describe('a herd', () => {
+  test.each([0, 1, 2])(
+    'of 200 simultaneous arrivals over nodes of speed 1 : 2 : 4 ends within 15 percent of the optimum, seed %i',
+    (seed) => {
+      const warm: FlowLoad = { className: 'normal', tenant: 'warm', models: ['m'], workUs: [S, S], depth: 0 };
+      const load = new BackloggedRun([warm], seed, { admission: { flowWaitMsMax: 5_000 } });
+      const speeds = [1, 2, 4];
+      speeds.forEach((speed, i) => load.addNode(`n${i}`, speed));
+      for (let i = 0; i < 60; i++) {
+        load.submit(warm);
+        load.runUntil(load.run.now + 600 * MS);
+      }
+      load.runUntil(load.run.now + 10 * S);
+      const from = load.run.now;
+      const ids = Array.from({ length: 200 }, (_, i) => load.submit({ ...warm, tenant: `user ${i}` }).id);
+      load.runUntil(from + 120 * S);
+      const end = Math.max(...ids.map((id) => load.doneAt.get(id) as number));
+      expect(load.refused).toEqual([]);
+      expect(end - from).toBeLessThanOrEqual(1.15 * optimumUs(200, S, speeds));
+    },
+  );
+});
+
+interface Fleet {
+  readonly load: BackloggedRun;
+  readonly flow: FlowLoad;
+  readonly sentTo: (nodeId: string) => number;
+}
+
+/** Ten nodes at half of their capacity; `bad` fails as it is told, from the given instant on. */
+function fleetWith(seed: number, badFails: (draw: number) => boolean): Fleet {
+  const flow: FlowLoad = {
+    className: 'normal',
+    tenant: 't',
+    models: ['m'],
+    workUs: [200 * MS, 800 * MS],
+    depth: 0,
+  };
+  const load = new BackloggedRun([flow], seed, { retry: { budgetReserve: 1_000 } });
+  for (let i = 0; i < 10; i++) load.addNode(i === 0 ? 'bad' : `n${i}`, 1, { sigma: 0.2 });
+  for (let i = 0; i < 400; i++) {
+    load.submit(flow);
+    load.runUntil(load.run.now + 100 * MS);
+  }
+  let draw = seed;
+  const bad = load.run.nodes.get('bad');
+  if (bad === undefined) throw new Error('No bad node');
+  bad.fault = () => {
+    draw = (draw * 16_807 + 12_345) % 2_147_483_647;
+    return badFails(draw / 2_147_483_647)
+      ? { kind: 'failed', failure: 'server-error', retryable: true }
+      : undefined;
+  };
+  const before = load.assignments.length;
+  return {
+    load,
+    flow,
+    sentTo: (nodeId) => load.assignments.slice(before).filter((each) => each.nodeId === nodeId).length,
+  };
+}
+
+describe('a black hole', () => {
+  test('that fails at once and looks idle is out of rotation within ten requests, and no user notices', () => {
+    for (let seed = 1; seed <= 5; seed++) {
+      const { load, flow, sentTo } = fleetWith(seed, () => true);
+      const isOut = (): boolean => load.run.scheduler.node('bad', load.run.now)?.state === 'ejected';
+      for (let i = 0; i < 400 && !isOut(); i++) {
+        load.submit(flow);
+        load.runUntil(load.run.now + 50 * MS);
+      }
+      expect(sentTo('bad')).toBeLessThanOrEqual(10);
+      expect(isOut()).toBe(true);
+      load.runUntil(load.run.now + 10 * S);
+      expect(load.refused).toEqual([]);
+    }
+  });
+
+  test('gets no better rate by its errors', () => {
+    const { load, flow } = fleetWith(3, () => true);
+    const rateOf = (): number => load.run.scheduler.node('bad', load.run.now)?.rates[0]?.rate ?? 0;
+    load.runUntil(load.run.now + 5 * S);
+    const before = rateOf();
+    for (let i = 0; i < 100; i++) {
+      load.submit(flow);
+      load.runUntil(load.run.now + 200 * MS);
+    }
+    expect(rateOf()).toBe(before);
+  });
+});
+
+describe('a gray node', () => {
+  test('that fails 40 % is out of rotation within 50 of its requests', () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const { load, flow, sentTo } = fleetWith(seed * 7_919, (draw) => draw < 0.4);
+      for (let i = 0; i < 2_000 && load.run.scheduler.node('bad', load.run.now)?.state !== 'ejected'; i++) {
+        load.submit(flow);
+        load.runUntil(load.run.now + 50 * MS);
+      }
+      expect(load.run.scheduler.node('bad', load.run.now)?.state).toBe('ejected');
+      expect(sentTo('bad')).toBeLessThanOrEqual(50);
+    }
+  });
+});
+
+describe('the head of a line', () => {
+  function world(): CheckedScheduler {
+    const checked = new CheckedScheduler(defaultSchedulerConfig());
+    checked.apply({
+      kind: 'node-registered',
+      node: nodeSpec('small', { models: [{ model: 'm', contextTokensMax: 4_000, capabilities: [] }] }),
+    });
+    checked.apply({
+      kind: 'node-registered',
+      node: nodeSpec('large', { models: [{ model: 'm', contextTokensMax: 100_000, capabilities: [] }] }),
+    });
+    return checked;
+  }
+
+  test.each([
+    ['context-too-long', { model: 'm', needs: { ...NO_NEEDS, contextTokens: 200_000 } }],
+    ['capability-missing', { model: 'm', needs: { ...NO_NEEDS, capabilities: ['vision' as const] } }],
+    ['unknown-model', { model: 'nobody serves this' }],
+    ['too-slow', { deadlineAt: 500 * MS }],
+  ])(
+    'that is impossible is refused at once with the reason %s, and a retry is not advised',
+    (reason, change) => {
+      const outcome = world().submit(taskSpec(1, change));
+      expect(outcome).toEqual({ kind: 'rejected', reason, hint: { retryable: false, afterUs: 0 } });
+    },
+  );
+
+  test('that waits for one node does not hold back what another can serve', () => {
+    const checked = world();
+    const needsLarge = { ...NO_NEEDS, contextTokens: 50_000 };
+    checked.submit(taskSpec(1, { needs: needsLarge }));
+    checked.submit(taskSpec(2, { needs: needsLarge, className: 'critical' }));
+    checked.submit(taskSpec(3, { className: 'low' }));
+    expect(checked.runningOn('large')).toEqual([1]);
+    expect(checked.runningOn('small')).toEqual([3]);
+  });
+
+  test('of a configured model without a node is told that a retry can help', () => {
+    const checked = new CheckedScheduler(
+      defaultSchedulerConfig({ models: [{ id: 'm', aliases: [], profile: { kind: 'generic', meanMs: 1 } }] }),
+    );
+    expect(checked.submit(taskSpec(1))).toMatchObject({
+      kind: 'rejected',
+      reason: 'no-node',
+      hint: { retryable: true },
+    });
+  });
+});
