@@ -53,6 +53,11 @@ export class Seat implements HeapItem {
     this.order = node.order;
     this.bySpeed = new SpeedEntry(this);
   }
+
+  /** Whether the index counts it among the open ones; behind the node's marks until the node is refreshed. */
+  get isIndexed(): boolean {
+    return this.bySpeed.heapIndex !== -1;
+  }
 }
 
 export class Bucket {

@@ -175,6 +175,16 @@ describe('retries', () => {
     expect(world.outcomes.get(1)).toMatchObject({ kind: 'failed', reason: 'node-failed' });
   });
 
+  test('do not happen either when the failure has just ejected the only node', () => {
+    const world = worldOf(['a']);
+    for (let id = 1; id <= 3; id++) {
+      world.submit(taskSpec(id));
+      world.end(id, failure('server-error'));
+      expect(world.outcomes.get(id)).toMatchObject({ kind: 'failed', reason: 'node-failed' });
+    }
+    expect(world.scheduler.node('a', world.now)?.state).toBe('ejected');
+  });
+
   test('do not charge the flow for work that was not done', () => {
     const world = worldOf(['a', 'b']);
     world.submit(taskSpec(1));

@@ -143,8 +143,8 @@ function hasOtherNode(state: SchedulerState, lane: Lane, task: TaskRecord): bool
   let open = 0;
   for (const pool of lane.pools) open += pool.openSeats;
   for (const nodeId of task.triedNodes ?? []) {
-    const node = state.fleet.nodes.get(nodeId);
-    if (node?.isOpen(state.now) && node.seats.some((seat) => lane.pools.includes(seat.pool))) open -= 1;
+    const seats = state.fleet.nodes.get(nodeId)?.seats ?? [];
+    if (seats.some((seat) => seat.isIndexed && lane.pools.includes(seat.pool))) open -= 1;
   }
   return open > 0;
 }
