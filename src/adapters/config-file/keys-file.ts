@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { TenantInput } from '../../core/config/index.ts';
+import { RESERVED_TENANT, type TenantInput } from '../../core/config/index.ts';
 import { sha256Hex } from './digest.ts';
 import { writePrivateFile } from './private-file.ts';
 
@@ -101,6 +101,12 @@ export function createKey(path: string, request: KeyRequest): KeyCreated {
         kind: 'refused',
         rule: `Expected letters, digits, . _ : and -, at most 128 (received ${JSON.stringify(name)})`,
       };
+  }
+  if (request.tenant === RESERVED_TENANT) {
+    return {
+      kind: 'refused',
+      rule: `Expected another tenant; ${RESERVED_TENANT} is what metrics call all the rest`,
+    };
   }
   if (read.keys.some((key) => key.id === id))
     return { kind: 'refused', rule: `Expected a new key id; ${id} exists` };

@@ -109,7 +109,11 @@ export function renderNodes(nodes: readonly NodeView[]): string {
   const byState = Map.groupBy(nodes, (node) => node.state);
   return [
     gauge('inflight', 'Tasks on the node.', (node) => node.inflight),
-    gauge('slots', 'Tasks that the node takes at once; 0 when unknown.', (node) => node.slots),
+    gauge(
+      'slots',
+      'Tasks that the node takes at once; 0 when unknown.',
+      (node) => node.spec.slots || node.slots,
+    ),
     gauge(
       'drain_seconds',
       'Time until the work bound to the node is done.',

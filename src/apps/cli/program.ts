@@ -56,7 +56,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.`,
 }
 
 function wholeNumber(text: string): number {
-  if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError('Expected a port from 0 to 65535.');
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
+    throw new InvalidArgumentError('Expected a port from 0 to 65535.');
   return Number(text);
 }
 

@@ -14,6 +14,8 @@ export const CONFIG_LIST_MAX: Readonly<Record<'classes' | 'models' | 'tenants' |
 
 const CLASS_NAME = /^[a-z][a-z0-9_-]{0,31}$/;
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
+/** Metrics use this name for all tenants that are not configured. */
+export const RESERVED_TENANT = 'other';
 /** Model names contain slashes, colons and at signs in the wild; white space and control characters never. */
 const MODEL_ID = /^[^\s\p{Cc}]{1,256}$/u;
 const SHA256_HEX = /^[0-9a-f]{64}$/;
@@ -238,7 +240,7 @@ function checkTenants(input: ConfigInput, config: GatewayConfig, issues: Issues)
   eachOf(input.tenants, (entry, i) => {
     const path: Path = ['tenants', i, 'id'];
     if (!ID.test(entry.id)) issues.add(path, 'Expected letters, digits, . _ : and -, at most 128', entry.id);
-    if (entry.id === 'other')
+    if (entry.id === RESERVED_TENANT)
       issues.add(path, 'Expected another id; metrics use this name for all the rest', entry.id);
     unique(path, entry.id, 'tenant id');
     checkTenantClasses(entry, i, names, issues);

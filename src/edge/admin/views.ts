@@ -26,7 +26,8 @@ export interface WireNode {
 }
 
 export function wireNode(row: NodeRow): WireNode {
-  const slots = row.slots > 0 ? row.slots : row.spec.slots;
+  // A node that starts slowly has fewer in force for a while; told is what it can take.
+  const slots = row.spec.slots > 0 ? row.spec.slots : row.slots;
   return {
     id: row.id,
     url: row.url,
