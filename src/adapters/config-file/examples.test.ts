@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { settingsReference, withReference } from '../../core/config/reference.ts';
 import { issueText } from './issue-text.ts';
 import { readConfig } from './read-config.ts';
 import { configJsonSchema } from './schema.ts';
@@ -42,4 +43,10 @@ test.each(EXAMPLES)('%s has no issues', (example) => {
 test('config.schema.json is what `node scripts/write-config-schema.ts` writes', () => {
   const written: unknown = JSON.parse(readFileSync(join(ROOT, 'config.schema.json'), 'utf8'));
   expect(written).toEqual(JSON.parse(JSON.stringify(configJsonSchema())));
+});
+
+test('the configuration page has the table that `node scripts/write-config-reference.ts` writes', () => {
+  const page = readFileSync(join(ROOT, 'docs/reference/configuration.md'), 'utf8');
+  expect(page).toContain('`bounds.tasksMax`');
+  expect(withReference(page, settingsReference())).toBe(page);
 });

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { NodeView, QueueView } from '../../core/scheduler/views.ts';
 import { createCounter, createHistogram, SETS_MAX } from './families.ts';
@@ -160,6 +161,14 @@ describe('createPrometheusMetrics', () => {
     const found = samples(state.metrics.render());
     expect([...found.keys()].filter((name) => name.startsWith('spillway_node_health')).length).toBe(1_000);
     expect(found.get('spillway_nodes{state="active"}')).toBe(3_000);
+  });
+
+  test('has a row in the reference page for every metric', () => {
+    const page = fixture().metrics.render();
+    const reference = readFileSync(new URL('../../../docs/reference/metrics.md', import.meta.url), 'utf8');
+    const names = [...page.matchAll(/^# TYPE (\S+)/gm)].map((match) => match[1] as string);
+    expect(names.length).toBeGreaterThan(20);
+    expect(names.filter((name) => !reference.includes(`\`${name}\``))).toEqual([]);
   });
 
   test('escapes label values', () => {
