@@ -60,8 +60,10 @@ export class NodeRecord implements HeapItem {
   readingFull = false;
   /** The reading that closed the room is stale from here on. */
   readingUntil: MonoUs = 0;
-  /** Work reserved by held tasks during one dispatch pass. */
-  reservedUs: RefUs = 0;
+  /** Time that waiting tasks have reserved after what runs here. */
+  reservedUs: DurationUs = 0;
+  /** How the node is ranked against its measured speed; see pool.ts. */
+  rankFactor: Rate = 1;
   state: NodeState = 'unverified';
 
   constructor(spec: NodeSpec, order: number) {

@@ -11,7 +11,7 @@ import type { DurationUs, MonoUs } from '../../base/units.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
-import { type Bucket, type Pool, rankFactor, type Seat } from './pool.ts';
+import type { Bucket, Pool, Seat } from './pool.ts';
 
 /** A swap is priced above its time: it also costs the next task of the model that leaves. */
 const SWAP_PRICE = 1.75;
@@ -79,7 +79,7 @@ function considerRoomy(bucket: Bucket, task: TaskRecord, context: ChooseContext,
   for (let index = 0; index < limit; index++) {
     const seat = roomy.at(index) as Seat;
     if (task.triedNodes?.includes(seat.node.spec.id)) continue;
-    const doneAt = context.now + serviceUs(seat.node, task, context) / rankFactor(seat.node, context.config);
+    const doneAt = context.now + serviceUs(seat.node, task, context) / seat.node.rankFactor;
     if (isBetterRoomy(seat, doneAt, task, context, out)) {
       out.roomy = seat;
       out.roomyDoneAt = doneAt;
@@ -115,7 +115,7 @@ function considerBusy(bucket: Bucket, task: TaskRecord, context: ChooseContext, 
   const seat = freshTop(bucket, context);
   if (task.triedNodes?.includes(seat.node.spec.id)) return;
   const startAt = seat.node.roomAt(context.now) + seat.node.reservedUs;
-  const doneAt = startAt + serviceUs(seat.node, task, context) / rankFactor(seat.node, context.config);
+  const doneAt = startAt + serviceUs(seat.node, task, context) / seat.node.rankFactor;
   if (doneAt >= out.busyDoneAt) return;
   out.busy = seat;
   out.busyDoneAt = doneAt;
