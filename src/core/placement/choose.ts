@@ -58,12 +58,18 @@ export function choose(pools: readonly Pool[], task: TaskRecord, context: Choose
   for (const pool of pools) {
     const speedDecides = pool.offers.size === 1;
     for (const bucket of pool.buckets) {
-      if (bucket.busy.size > 0) considerBusy(bucket, task, context, out);
+      // No node of this bucket or a slower one is fast enough to beat that, unless a swap or a model's own rate decides.
+      const isTooSlow = speedDecides && context.now + task.workUs / bucket.speedMax >= earliest(out);
+      if (isTooSlow && out.roomy !== null) break;
+      if (!isTooSlow && bucket.busy.size > 0) considerBusy(bucket, task, context, out);
       if (bucket.roomy.size > 0) considerRoomy(bucket, task, context, out);
-      // Slower buckets cannot beat a node with room in a faster one, unless a swap or another model's rate decides.
       if (speedDecides && out.roomy?.pool === pool) break;
     }
   }
+}
+
+function earliest(choice: Choice): MonoUs {
+  return Math.min(choice.roomyDoneAt, choice.busyDoneAt);
 }
 
 function reset(choice: Choice): void {
@@ -126,9 +132,10 @@ function considerBusy(bucket: Bucket, task: TaskRecord, context: ChooseContext, 
 function freshTop(bucket: Bucket, context: ChooseContext): Seat {
   for (let round = 0; ; round++) {
     const seat = bucket.busy.peek() as Seat;
+    if (seat.node.plannedRoomAt > context.now || round >= REFRESHES_MAX) return seat;
     const stale = seat.heapKey;
     seat.pool.postpone(seat, context.now);
-    if (round >= REFRESHES_MAX || seat.heapKey <= stale) return seat;
+    if (seat.heapKey <= stale) return seat;
   }
 }
 
