@@ -1,9 +1,9 @@
 /**
- * Cost of the scheduler alone: one submit + dispatch + complete, in microseconds, against the size of the fleet, the
+ * Cost of the scheduler alone: one submit + dispatch + complete, in microseconds of CPU, against the size of the fleet, the
  * depth of the queue, and the number of models and tenants. Virtual time; cases are interleaved, the median of the
  * rounds is told. The driver's own agenda (one heap) is included.
  *
- *   node bench/scheduler.ts [--json] [--rounds N]
+ *   node bench/scheduler.ts [--json] [--rounds N] [--steps N] [--case PREFIX]
  */
 import { parseArgs } from 'node:util';
 import { createPrng, type Prng } from '../src/base/prng.ts';
@@ -31,7 +31,6 @@ const CASES: readonly Case[] = [
   { ...BASE, name: '100,000 queued', queued: 100_000 },
   { ...BASE, name: '87 models x 10,000 tenants', models: 87, tenants: 10_000, queued: 20_000 },
 ];
-const STEPS_PER_ROUND = 100_000;
 
 interface Finish extends HeapItem {
   readonly taskId: number;
@@ -106,7 +105,7 @@ function prepare(spec: Case, seed: number): (steps: number) => number {
   };
   while (scheduler.accounts().queued < spec.queued) submit();
   return (steps) => {
-    const startedAt = process.hrtime.bigint();
+    const before = process.cpuUsage();
     for (let step = 0; step < steps; step++) {
       const finish = finishes.peek() as Finish;
       finishes.remove(finish);
@@ -114,7 +113,8 @@ function prepare(spec: Case, seed: number): (steps: number) => number {
       scheduler.apply({ kind: 'attempt-ended', taskId: finish.taskId, result: { kind: 'ok' } }, now, sink);
       submit();
     }
-    return Number(process.hrtime.bigint() - startedAt) / 1_000 / steps;
+    const spent = process.cpuUsage(before);
+    return (spent.user + spent.system) / steps;
   };
 }
 
@@ -128,14 +128,23 @@ function median(values: readonly number[]): number {
 }
 
 const { values } = parseArgs({
-  options: { json: { type: 'boolean', default: false }, rounds: { type: 'string', default: '5' } },
+  options: {
+    json: { type: 'boolean', default: false },
+    rounds: { type: 'string', default: '5' },
+    steps: { type: 'string', default: '100000' },
+    case: { type: 'string', default: '' },
+  },
 });
-const runs = CASES.map((spec) => ({ spec, step: prepare(spec, 7), costs: [] as number[] }));
-for (const run of runs) run.step(STEPS_PER_ROUND);
+const steps = Number(values.steps);
+const runs = CASES.filter((spec) => spec === BASE || spec.name.startsWith(values.case)).map((spec) => {
+  process.stderr.write(`preparing ${spec.name}\n`);
+  return { spec, step: prepare(spec, 7), costs: [] as number[] };
+});
+for (const run of runs) run.step(steps);
 for (let round = 0; round < Number(values.rounds); round++) {
-  for (const run of runs) run.costs.push(run.step(STEPS_PER_ROUND));
+  for (const run of runs) run.costs.push(run.step(steps));
 }
-const reference = median((runs.find((run) => run.spec === BASE) as (typeof runs)[number]).costs);
+const reference = median(runs.find((run) => run.spec === BASE)?.costs ?? []);
 const rows = runs.map((run) => ({
   case: run.spec.name,
   microseconds: Number(median(run.costs).toFixed(2)),

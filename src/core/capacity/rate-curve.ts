@@ -19,6 +19,8 @@ export class RateCurve {
   readonly #prior: RatePrior;
   readonly #workUs: number[] = new Array<number>(OCTAVES).fill(0);
   readonly #timeUs: number[] = new Array<number>(OCTAVES).fill(0);
+  /** Answers of `perTask` by octave, -1 where they must be worked out anew. */
+  readonly #rates: number[] = new Array<number>(OCTAVES).fill(-1);
   #observations = 0;
 
   constructor(prior: RatePrior) {
@@ -29,9 +31,17 @@ export class RateCurve {
     return this.#observations;
   }
 
-  /** Rate of one task while `inflight` run, itself included. O(octaves). */
+  /** Rate of one task while `inflight` run, itself included. O(1) between observations. */
   perTask(inflight: number): Rate {
     const octave = inflightOctave(inflight);
+    const known = this.#rates[octave] as number;
+    if (known >= 0) return known;
+    const rate = this.#workOut(octave);
+    this.#rates[octave] = rate;
+    return rate;
+  }
+
+  #workOut(octave: number): Rate {
     const own = this.#timeUs[octave] as number;
     if (own > 0) return this.#clamp((this.#workUs[octave] as number) / own);
     for (let distance = 1; distance < OCTAVES; distance++) {
@@ -72,6 +82,7 @@ export class RateCurve {
     this.#workUs[octave] = (this.#workUs[octave] as number) * DECAY + workUs;
     this.#timeUs[octave] = (this.#timeUs[octave] as number) * DECAY + time;
     this.#observations += 1;
+    this.#rates.fill(-1);
   }
 
   /** Starts from what was learned before a restart. */
@@ -80,6 +91,7 @@ export class RateCurve {
     this.#workUs[0] = rate * nominalUs;
     this.#timeUs[0] = nominalUs;
     this.#observations = observations;
+    this.#rates.fill(-1);
   }
 
   #clamp(rate: number): Rate {

@@ -54,14 +54,18 @@ export class NodeRecord implements HeapItem {
   boundUs: RefUs = 0;
   /** When the running work started to count, for remaining work. */
   progressAt: MonoUs = 0;
+  /** When room was expected when work was last added or finished. */
+  plannedRoomAt: MonoUs = 0;
   lastDoneAt: MonoUs = 0;
   lastUsedAt: MonoUs = 0;
   reading: EngineReading | null = null;
   readingFull = false;
   /** The reading that closed the room is stale from here on. */
   readingUntil: MonoUs = 0;
-  /** Work reserved by held tasks during one dispatch pass. */
-  reservedUs: RefUs = 0;
+  /** Time that waiting tasks have reserved after what runs here. */
+  reservedUs: DurationUs = 0;
+  /** How the node is ranked against its measured speed; see pool.ts. */
+  rankFactor: Rate = 1;
   state: NodeState = 'unverified';
 
   constructor(spec: NodeSpec, order: number) {
@@ -151,6 +155,7 @@ export class NodeRecord implements HeapItem {
     this.lastUsedAt = now;
     this.running.add(task);
     this.residentModel = task.spec.model;
+    this.#plan(now);
   }
 
   /** The one release of a node's permit. What the others have left is taken as their mean. */
@@ -160,6 +165,7 @@ export class NodeRecord implements HeapItem {
     this.boundUs = (this.#remainingOf(inflight, now) * (inflight - 1)) / inflight;
     this.progressAt = now;
     this.lastDoneAt = now;
+    this.#plan(now);
   }
 
   /** Work bound to the node and not yet done, assuming that it progresses at its rate. */
@@ -172,14 +178,19 @@ export class NodeRecord implements HeapItem {
     return this.remainingUs(now) / (this.speed(inflight) * inflight);
   }
 
-  /** When it should next have room. Past its estimate: after half of the elapsed time more, never "now". */
+  /** When it should next have room. Past its estimate: after half of the elapsed time more, never "now". O(1). */
   roomAt(now: MonoUs): MonoUs {
     const inflight = this.running.size;
     if (inflight === 0) return Math.max(now, this.refusedUntil);
-    const total = this.boundUs / (this.speed(inflight) * inflight);
-    const elapsed = now - this.progressAt;
-    const drain = total > elapsed ? total - elapsed : Math.max(1_000, elapsed / 2);
-    return Math.max(this.refusedUntil, now + Math.round(drain / inflight));
+    if (this.plannedRoomAt > now) return Math.max(this.refusedUntil, this.plannedRoomAt);
+    return Math.max(this.refusedUntil, now + Math.max(1_000, Math.round((now - this.progressAt) / 2 / inflight)));
+  }
+
+  #plan(now: MonoUs): void {
+    const inflight = this.running.size;
+    if (inflight === 0) return;
+    const drain = this.boundUs / (this.speed(inflight) * inflight);
+    this.plannedRoomAt = now + Math.round(drain / inflight);
   }
 
   #remainingOf(inflight: number, now: MonoUs): RefUs {

@@ -11,7 +11,7 @@ import type { DurationUs, MonoUs } from '../../base/units.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
-import { type Bucket, type Pool, rankFactor, type Seat } from './pool.ts';
+import type { Bucket, Pool, Seat } from './pool.ts';
 
 /** A swap is priced above its time: it also costs the next task of the model that leaves. */
 const SWAP_PRICE = 1.75;
@@ -58,12 +58,18 @@ export function choose(pools: readonly Pool[], task: TaskRecord, context: Choose
   for (const pool of pools) {
     const speedDecides = pool.multiModelSeats === 0;
     for (const bucket of pool.buckets) {
-      if (bucket.busy.size > 0) considerBusy(bucket, task, context, out);
+      // No node of this bucket or a slower one is fast enough to beat that, unless a swap or a model's own rate decides.
+      const isTooSlow = speedDecides && context.now + task.workUs / bucket.speedMax >= earliest(out);
+      if (isTooSlow && out.roomy !== null) break;
+      if (!isTooSlow && bucket.busy.size > 0) considerBusy(bucket, task, context, out);
       if (bucket.roomy.size > 0) considerRoomy(bucket, task, context, out);
-      // Slower buckets cannot beat a node with room in a faster one, unless a swap or another model's rate decides.
       if (speedDecides && out.roomy?.pool === pool) break;
     }
   }
+}
+
+function earliest(choice: Choice): MonoUs {
+  return Math.min(choice.roomyDoneAt, choice.busyDoneAt);
 }
 
 function reset(choice: Choice): void {
@@ -79,7 +85,7 @@ function considerRoomy(bucket: Bucket, task: TaskRecord, context: ChooseContext,
   for (let index = 0; index < limit; index++) {
     const seat = roomy.at(index) as Seat;
     if (task.triedNodes?.includes(seat.node.spec.id)) continue;
-    const doneAt = context.now + serviceUs(seat.node, task, context) / rankFactor(seat.node, context.config);
+    const doneAt = context.now + serviceUs(seat.node, task, context) / seat.node.rankFactor;
     if (isBetterRoomy(seat, doneAt, task, context, out)) {
       out.roomy = seat;
       out.roomyDoneAt = doneAt;
@@ -115,7 +121,7 @@ function considerBusy(bucket: Bucket, task: TaskRecord, context: ChooseContext, 
   const seat = freshTop(bucket, context);
   if (task.triedNodes?.includes(seat.node.spec.id)) return;
   const startAt = seat.node.roomAt(context.now) + seat.node.reservedUs;
-  const doneAt = startAt + serviceUs(seat.node, task, context) / rankFactor(seat.node, context.config);
+  const doneAt = startAt + serviceUs(seat.node, task, context) / seat.node.rankFactor;
   if (doneAt >= out.busyDoneAt) return;
   out.busy = seat;
   out.busyDoneAt = doneAt;
@@ -126,9 +132,10 @@ function considerBusy(bucket: Bucket, task: TaskRecord, context: ChooseContext, 
 function freshTop(bucket: Bucket, context: ChooseContext): Seat {
   for (let round = 0; ; round++) {
     const seat = bucket.busy.peek() as Seat;
+    if (seat.node.plannedRoomAt > context.now || round >= REFRESHES_MAX) return seat;
     const stale = seat.heapKey;
     seat.pool.postpone(seat, context.now);
-    if (round >= REFRESHES_MAX || seat.heapKey <= stale) return seat;
+    if (seat.heapKey <= stale) return seat;
   }
 }
 

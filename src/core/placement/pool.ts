@@ -131,7 +131,8 @@ export class Pool {
     const { node } = seat;
     const hasRoom = node.hasRoom(now, config);
     const speed = node.speed(node.running.size + (hasRoom ? 1 : 0));
-    const key = hasRoom ? -speed * rankFactor(node, config) : busyKey(seat, now, speed);
+    node.rankFactor = rankFactor(node, config);
+    const key = hasRoom ? -speed * node.rankFactor : busyKey(seat, now, speed);
     const bucket = this.#bucketFor(speed, seat.bucket);
     if (seat.bucket === bucket && seat.hasRoom === hasRoom) {
       (hasRoom ? bucket.roomy : bucket.busy).update(seat, key);
@@ -200,7 +201,7 @@ export class Pool {
 }
 
 /** Below 1 while a node is new, returned or failing: it is ranked as slower than measured, never planned as slower. */
-export function rankFactor(node: NodeRecord, config: SchedulerConfig): Rate {
+function rankFactor(node: NodeRecord, config: SchedulerConfig): Rate {
   if (!node.verified) return 1 - UNPROVEN_PENALTY;
   const proven = Math.min(1, node.successes / config.health.slowStartTasks);
   return (

@@ -114,6 +114,8 @@ export class Lane {
   workUs: RefUs = 0;
   /** Fairness between lanes that share a node: served work over the weight of the classes waiting. */
   laneTag = 0;
+  /** Waiting tasks that reserve a busy node. */
+  reservations = 0;
   /** Until then the lane counts as saturated: it refused work for queueing a moment ago. */
   saturatedUntil: MonoUs = 0;
   #ceiling = 0;

@@ -38,6 +38,10 @@ export class TaskRecord {
   wheelNext: TaskRecord | null = null;
   wheelPrevious: TaskRecord | null = null;
 
+  /** The busy node that this waiting task expects to take, and the time it would occupy there. */
+  reservedNode: NodeRecord | null = null;
+  reservedUs: DurationUs = 0;
+
   /** The attempt under way, and the nodes that failed before. */
   node: NodeRecord | null = null;
   attempts = 0;

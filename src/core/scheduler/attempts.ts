@@ -68,7 +68,7 @@ export function attemptEnded(state: SchedulerState, task: TaskRecord, result: At
 export function cancel(state: SchedulerState, task: TaskRecord): void {
   if (task.isSettled) return;
   if (task.isRunning) return stop(state, task, () => settle(state, task, { kind: 'cancelled' }));
-  dequeue(task);
+  dequeue(state, task);
   settle(state, task, { kind: 'cancelled' });
 }
 

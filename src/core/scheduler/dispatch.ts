@@ -1,11 +1,14 @@
 /**
  * Late binding: tasks meet nodes only here, and only when a node has room.
  *
- * One pass over a lane takes its tasks in fair order. Each goes to the node that completes it first; where that node
- * is busy, the task is held and reserves it, so that the next task sees the reservation. At most `heldMax` are held.
- * Then an idle node takes the held task that loses least by it, if the deadline holds and the loss is covered by the
- * work that waits (waiting work / capacity), or the lane refuses work: then an idle node is pure loss.
- * Nothing is moved in the queue for a held task.
+ * A pass over a lane takes its tasks in fair order. Each goes to the node that completes it first; where that node is
+ * busy, the task is held and reserves it, so that the next task sees the reservation. At most `heldMax` are held per
+ * pass; in the queue nothing moves for them. Then an idle node takes the held task that loses least by it, if the
+ * deadline holds and the loss is covered by the work that waits (waiting work / capacity), or the lane refuses work:
+ * then an idle node is pure loss.
+ *
+ * A pass has a cause and looks no further than that: a node that got room is offered to the lane until it has none;
+ * an arrival is considered alone; only a timer looks at everything again.
  */
 import type { DurationUs, MonoUs } from '../../base/units.ts';
 import { bestServiceUs, laneDrainUs } from '../admission/feasibility.ts';
@@ -14,16 +17,19 @@ import { choose, deadlineServiceUs, serviceUs } from '../placement/choose.ts';
 import type { Seat } from '../placement/pool.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
+import { RESERVATIONS_MAX, reserve, unreserve } from './reservations.ts';
 import { dequeue, evict } from './settle.ts';
 import type { SchedulerState } from './state.ts';
 
 /** Bounds on when to think again about nodes that were left idle on purpose. */
-const RECHECK_US_MIN: DurationUs = 1_000;
+const RECHECK_US_MIN: DurationUs = 10_000;
 const RECHECK_US_MAX: DurationUs = 1_000_000;
+/** Held tasks among which the one that loses least is chosen, once one can afford the loss. */
+const COMPARED_MIN = 4;
 
 interface HeldTask {
   readonly task: TaskRecord;
-  /** The reserved seat, when it is reserved, and when the task would be done there; Infinity without one. */
+  /** When the task would be done on the node that it waits for; Infinity when it waits for none. */
   readonly doneAt: MonoUs;
 }
 
@@ -39,38 +45,107 @@ export function dispatchNode(state: SchedulerState, node: NodeRecord): void {
     for (const lane of pool.lanes) if (lane.tasks > 0 && !lanes.includes(lane)) lanes.push(lane);
   }
   if (lanes.length > 1) lanes.sort((a, b) => a.laneTag - b.laneTag);
-  for (const lane of lanes) if (hasRoom(lane)) dispatchLane(state, lane);
+  for (const lane of lanes) if (hasRoomNow(node)) offer(state, lane, node);
 }
 
+/** Offers one node with room to the lane, until it has none or nobody wants it. */
+function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
+  const held: HeldTask[] = [];
+  let isAffordable = false;
+  while (hasRoomNow(node) && held.length < (isAffordable ? COMPARED_MIN : state.config.placement.heldMax)) {
+    const task = lane.next();
+    if (task === null) break;
+    const waiting = placeOrHold(state, lane, task);
+    if (waiting === null) continue;
+    held.push(waiting);
+    isAffordable ||= lossUs(state, waiting, node) <= affordableUs(state, lane);
+  }
+  while (hasRoomNow(node) && releaseTo(state, lane, held, node));
+  lane.endScan();
+  scheduleRecheck(state, lane, held);
+}
+
+/** Looks at every idle node of the lane again. */
 export function dispatchLane(state: SchedulerState, lane: Lane): void {
   const held: HeldTask[] = [];
-  const reserved: Seat[] = [];
-  let recheckAt = Number.POSITIVE_INFINITY;
   while (held.length < state.config.placement.heldMax && hasRoom(lane)) {
     const task = lane.next();
     if (task === null) break;
-    if (!canStillBeDone(state, lane, task)) {
-      evict(state, task, 'wait-expired');
-      continue;
-    }
-    choose(lane.pools, task, state.context, state.choice);
-    const { roomy, busy, busyDoneAt, busyStartAt } = state.choice;
-    if (roomy !== null && shouldStart(state, task, roomy)) {
-      assign(state, lane, task, roomy.node);
-      continue;
-    }
-    if (busy !== null) {
-      reserve(state, busy, task);
-      reserved.push(busy);
-      recheckAt = Math.min(recheckAt, busyStartAt);
-    }
-    held.push({ task, doneAt: busy === null ? Number.POSITIVE_INFINITY : busyDoneAt });
-    lane.hold(task);
+    const waiting = placeOrHold(state, lane, task);
+    if (waiting !== null) held.push(waiting);
   }
-  if (held.length > 0) releaseDeep(state, lane, held);
-  for (const seat of reserved) unreserve(state, seat);
+  while (held.length > 0 && hasRoom(lane)) {
+    const [first] = held as [HeldTask];
+    choose(lane.pools, first.task, state.context, state.choice);
+    const node = state.choice.roomy?.node;
+    if (node === undefined || !releaseTo(state, lane, held, node)) break;
+  }
   lane.endScan();
-  scheduleRecheck(state, lane, recheckAt);
+  scheduleRecheck(state, lane, held);
+}
+
+/** A queued task that just arrived: it alone is considered, since nothing changed for those who wait already. */
+export function dispatchArrival(state: SchedulerState, lane: Lane, task: TaskRecord): void {
+  choose(lane.pools, task, state.context, state.choice);
+  const { roomy } = state.choice;
+  if (roomy === null) return;
+  if (shouldStart(state, task, roomy)) return assign(state, lane, task, roomy.node);
+  const held = [waitFor(state, lane, task)];
+  if (!releaseTo(state, lane, held, roomy.node)) scheduleRecheck(state, lane, held);
+}
+
+/** Gives the task its best node if that has room, or lets it wait; null when it does not wait. */
+function placeOrHold(state: SchedulerState, lane: Lane, task: TaskRecord): HeldTask | null {
+  unreserve(state, lane, task);
+  if (!canStillBeDone(state, lane, task)) {
+    evict(state, task, 'wait-expired');
+    return null;
+  }
+  choose(lane.pools, task, state.context, state.choice);
+  const { roomy } = state.choice;
+  if (roomy !== null && shouldStart(state, task, roomy)) {
+    assign(state, lane, task, roomy.node);
+    return null;
+  }
+  const waiting = waitFor(state, lane, task);
+  lane.hold(task);
+  return waiting;
+}
+
+/** Reserves the busy node of the last choice for the task. */
+function waitFor(state: SchedulerState, lane: Lane, task: TaskRecord): HeldTask {
+  const { busy, busyDoneAt } = state.choice;
+  if (busy === null) return { task, doneAt: Number.POSITIVE_INFINITY };
+  if (lane.reservations < RESERVATIONS_MAX) reserve(state, lane, task, busy.node);
+  return { task, doneAt: busyDoneAt };
+}
+
+/** Gives the node the held task that loses least by it, if that can afford the loss and its deadline holds. */
+function releaseTo(state: SchedulerState, lane: Lane, held: HeldTask[], node: NodeRecord): boolean {
+  let best = -1;
+  let bestLossUs = affordableUs(state, lane);
+  for (const [index, waiting] of held.entries()) {
+    const loss = lossUs(state, waiting, node);
+    if (loss > bestLossUs || (loss === bestLossUs && best !== -1)) continue;
+    best = index;
+    bestLossUs = loss;
+  }
+  const [chosen] = best === -1 ? [] : held.splice(best, 1);
+  if (chosen === undefined) return false;
+  assign(state, lane, chosen.task, node);
+  return true;
+}
+
+/** How much later the task is done on this node than where it waits for; Infinity when the node is none for it. */
+function lossUs(state: SchedulerState, { task, doneAt }: HeldTask, node: NodeRecord): DurationUs {
+  if (task.triedNodes?.includes(node.spec.id) === true || !meetsDeadline(state, task, node, state.now))
+    return Number.POSITIVE_INFINITY;
+  if (doneAt === Number.POSITIVE_INFINITY) return 0;
+  return state.now + serviceUs(node, task, state.context) / node.rankFactor - doneAt;
+}
+
+function affordableUs(state: SchedulerState, lane: Lane): DurationUs {
+  return lane.saturatedUntil > state.now ? Number.MAX_SAFE_INTEGER : laneDrainUs(lane);
 }
 
 /** The best open node, free at once, must do it by the deadline with the margin that measured errors ask for. */
@@ -98,57 +173,23 @@ export function meetsDeadline(
   return startAt + deadlineServiceUs(node, task, state.context) * marginOf(state) <= task.deadlineAt;
 }
 
-/** Idle nodes take held tasks, each time the one that loses least, while the waiting work covers the loss. */
-function releaseDeep(state: SchedulerState, lane: Lane, held: HeldTask[]): void {
-  while (held.length > 0 && hasRoom(lane)) {
-    const affordableUs = lane.saturatedUntil > state.now ? Number.POSITIVE_INFINITY : laneDrainUs(lane);
-    let best = -1;
-    let bestLossUs = Number.POSITIVE_INFINITY;
-    let bestNode: NodeRecord | null = null;
-    for (const [index, { task, doneAt }] of held.entries()) {
-      choose(lane.pools, task, state.context, state.choice);
-      const { roomy, roomyDoneAt } = state.choice;
-      if (roomy === null || !meetsDeadline(state, task, roomy.node, state.now)) continue;
-      const lossUs = doneAt === Number.POSITIVE_INFINITY ? 0 : roomyDoneAt - doneAt;
-      if (lossUs >= bestLossUs) continue;
-      best = index;
-      bestLossUs = lossUs;
-      bestNode = roomy.node;
-    }
-    if (bestNode === null || bestLossUs > affordableUs) return;
-    const [chosen] = held.splice(best, 1);
-    assign(state, lane, (chosen as HeldTask).task, bestNode);
-  }
-}
-
-/** Books a busy seat for a held task during this pass, so that the next task sees the node as later. */
-function reserve(state: SchedulerState, seat: Seat, task: TaskRecord): void {
-  const { node } = seat;
-  node.reservedUs += serviceUs(node, task, state.context) / Math.max(1, node.slotsMax(state.config));
-  for (const own of node.seats) own.pool.postpone(own, state.now);
-}
-
-function unreserve(state: SchedulerState, seat: Seat): void {
-  const { node } = seat;
-  if (node.reservedUs === 0) return;
-  node.reservedUs = 0;
-  for (const own of node.seats) own.pool.postpone(own, state.now);
-}
-
-function scheduleRecheck(state: SchedulerState, lane: Lane, expectedAt: MonoUs): void {
-  if (lane.tasks === 0 || !hasRoom(lane)) {
-    state.heldLanes.delete(lane);
-    return;
-  }
+function scheduleRecheck(state: SchedulerState, lane: Lane, held: readonly HeldTask[]): void {
+  if (held.length === 0 || lane.tasks === 0 || !hasRoom(lane)) return;
+  let expectedAt = Number.POSITIVE_INFINITY;
+  for (const { doneAt } of held) expectedAt = Math.min(expectedAt, doneAt);
   const waitUs = Math.min(RECHECK_US_MAX, Math.max(RECHECK_US_MIN, expectedAt - state.now));
   state.heldLanes.add(lane);
   state.heldRecheckAt = Math.min(state.heldRecheckAt, state.now + Math.round(waitUs));
 }
 
+function hasRoomNow(node: NodeRecord): boolean {
+  return node.seats.length > 0 && (node.seats[0] as Seat).hasRoom;
+}
+
 /** Binds a queued task to a node. */
 export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): void {
   lane.charge(task);
-  dequeue(task);
+  dequeue(state, task);
   task.predictedUs = serviceUs(node, task, state.context);
   task.isRunning = true;
   task.node = node;

@@ -40,7 +40,7 @@ export function reconfigure(state: SchedulerState, config: SchedulerConfig): voi
 /** Takes out every queued task and lays it into the lanes, and the classes, as they are now. O(queued x log). */
 function relay(state: SchedulerState, classes: ClassRecord[], config: SchedulerConfig = state.config): void {
   const tasks = queuedTasks(state);
-  for (const task of tasks) dequeue(task);
+  for (const task of tasks) dequeue(state, task);
   const previous = new Map(state.classByName);
   state.classes = classes;
   state.classByName = new Map(classes.map((record) => [record.config.name, record]));

@@ -5,6 +5,7 @@ import { flowWaitUs } from '../admission/feasibility.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { EvictReason, Outcome, RetryHint } from '../request/outcome.ts';
+import { unreserve } from './reservations.ts';
 import type { SchedulerState } from './state.ts';
 
 export function enqueue(lane: Lane, task: TaskRecord): void {
@@ -12,8 +13,10 @@ export function enqueue(lane: Lane, task: TaskRecord): void {
   lane.push(task);
 }
 
-export function dequeue(task: TaskRecord): void {
-  (task.lane as Lane).remove(task);
+export function dequeue(state: SchedulerState, task: TaskRecord): void {
+  const lane = task.lane as Lane;
+  unreserve(state, lane, task);
+  lane.remove(task);
   task.flow.leave(task);
 }
 
@@ -36,7 +39,7 @@ export function forget(state: SchedulerState, task: TaskRecord): void {
 export function evict(state: SchedulerState, task: TaskRecord, reason: EvictReason): void {
   const lane = task.lane as Lane;
   const hint = retryHint(lane, task);
-  dequeue(task);
+  dequeue(state, task);
   settle(state, task, { kind: 'evicted', reason, hint });
 }
 

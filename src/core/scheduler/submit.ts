@@ -9,7 +9,7 @@ import type { Lane } from '../queue/lane.ts';
 import { TaskRecord } from '../queue/task-record.ts';
 import { NO_RETRY, type RejectReason, type RetryHint } from '../request/outcome.ts';
 import type { TaskSpec } from '../request/task.ts';
-import { assign, dispatchLane, hasRoom } from './dispatch.ts';
+import { assign, dispatchArrival, hasRoom } from './dispatch.ts';
 import { idleNodeFor, makeWay } from './make-way.ts';
 import { enqueue, retryHint } from './settle.ts';
 import { flowOf, type SchedulerState } from './state.ts';
@@ -47,7 +47,7 @@ function admit(state: SchedulerState, lane: Lane, task: TaskRecord, claimed: Nod
   enqueue(lane, task);
   state.out.admitted(task.spec.id);
   if (claimed !== null) assign(state, lane, task, claimed);
-  else if (hasRoom(lane)) dispatchLane(state, lane);
+  else if (hasRoom(lane)) dispatchArrival(state, lane, task);
 }
 
 function classOf(state: SchedulerState, spec: TaskSpec): ClassRecord {
