@@ -30,6 +30,8 @@ export interface ConnectionOwner {
   /** May carry another request. */
   idle(connection: Connection): void;
   closed(connection: Connection): void;
+  /** Calls `flush` when the sockets of this turn have been read. */
+  flushAtTurnEnd(connection: Connection): void;
   /** Coarse clock, in ticks of the transport's sweep. */
   readonly tick: number;
 }
@@ -53,6 +55,8 @@ export class Connection implements ResponseEvents {
   /** Tick of the last progress, or of the beginning of the idle time. */
   #since: number;
   #isPaused = false;
+  /** A request that waits for the end of the turn. */
+  #pending = '';
 
   constructor(route: Route, owner: ConnectionOwner) {
     this.route = route;
@@ -78,6 +82,13 @@ export class Connection implements ResponseEvents {
     this.#call = call;
     this.#since = this.#owner.tick;
     if (this.#phase === 'idle') this.#write(call);
+  }
+
+  /** Writes the request; see `flushAtTurnEnd`. */
+  flush(): void {
+    const text = this.#pending;
+    this.#pending = '';
+    if (text !== '' && this.#phase !== 'closed') this.#socket.write(text, 'latin1');
   }
 
   /** Ends what takes too long. Called on each tick. */
@@ -189,7 +200,8 @@ export class Connection implements ResponseEvents {
     if (length <= JOINED_BYTES_MAX) {
       let text = head;
       for (const part of body) text += latin1(part);
-      this.#socket.write(text, 'latin1');
+      this.#pending = text;
+      this.#owner.flushAtTurnEnd(this);
     } else {
       this.#socket.cork();
       this.#socket.write(head, 'latin1');

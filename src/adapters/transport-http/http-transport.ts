@@ -42,6 +42,12 @@ class HttpTransport implements NodeTransport {
   /** Every pool with connections, the ones of closed nodes included. */
   readonly #sweeping = new Set<Pool>();
   #timer: NodeJS.Timeout | undefined;
+  #unwritten: Connection[] = [];
+  readonly #flush: () => void = () => {
+    const connections = this.#unwritten;
+    this.#unwritten = [];
+    for (const connection of connections) connection.flush();
+  };
   tick = 0;
 
   constructor(options: HttpTransportOptions) {
@@ -79,6 +85,14 @@ class HttpTransport implements NodeTransport {
     this.#pools.clear();
     clearInterval(this.#timer);
     this.#timer = undefined;
+  }
+
+  /**
+   * Requests leave in one burst at the end of the turn in which they were sent: spread over it, each write would wake a
+   * node that has fallen asleep since the last one. At most one per connection.
+   */
+  flushAtTurnEnd(connection: Connection): void {
+    if (this.#unwritten.push(connection) === 1) setImmediate(this.#flush);
   }
 
   /** The pool has connections now: its time is looked after until it has none. */
@@ -120,6 +134,10 @@ class Pool implements ConnectionOwner {
 
   get tick(): number {
     return this.#transport.tick;
+  }
+
+  flushAtTurnEnd(connection: Connection): void {
+    this.#transport.flushAtTurnEnd(connection);
   }
 
   /** '' or the reason why the call cannot be started. */

@@ -1,6 +1,7 @@
 /** The client's side of an exchange: what of node's `ServerResponse` is used, so that tests can stand in for it. */
 import type { ServerResponse } from 'node:http';
 import type { Bytes } from '../../base/units.ts';
+import { type BatchedWrite, writeAtTurnEnd } from './write-batch.ts';
 
 const JOINED_BYTES_MAX = 16_384;
 
@@ -21,8 +22,12 @@ export function wrapResponse(res: ServerResponse): ClientResponse {
   return new NodeClientResponse(res);
 }
 
-class NodeClientResponse implements ClientResponse {
+class NodeClientResponse implements ClientResponse, BatchedWrite {
   readonly #res: ServerResponse;
+  /** The whole rest of the answer, until the end of the turn. */
+  #lastText: string | undefined;
+  /** The text holds bytes, one per character. */
+  #isBytes = false;
 
   constructor(res: ServerResponse) {
     this.#res = res;
@@ -38,10 +43,19 @@ class NodeClientResponse implements ClientResponse {
 
   end(chunk?: Uint8Array | string): void {
     if (chunk === undefined) this.#res.end();
-    else if (typeof chunk !== 'string' && chunk.length <= JOINED_BYTES_MAX) {
+    else if (chunk.length > JOINED_BYTES_MAX) this.#res.end(chunk);
+    else {
       // One string with the head is one plain write; a buffer beside the head costs a vectored one, twice the price.
-      this.#res.end(latin1(chunk), 'latin1');
-    } else this.#res.end(chunk);
+      this.#isBytes = typeof chunk !== 'string';
+      this.#lastText = typeof chunk === 'string' ? chunk : latin1(chunk);
+      writeAtTurnEnd(this);
+    }
+  }
+
+  flush(): void {
+    const text = this.#lastText as string;
+    this.#lastText = undefined;
+    this.#res.end(text, this.#isBytes ? 'latin1' : 'utf8');
   }
 
   destroy(): void {

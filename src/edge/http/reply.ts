@@ -11,5 +11,8 @@ export function sendText(res: ServerResponse, status: number, headers: string[],
 /** A refusal. With `closes` the connection ends after it, because the rest of the request is not read. */
 export function sendRefusal(res: ServerResponse, refusal: RenderedRefusal, closes: 'keeps' | 'closes'): void {
   if (closes === 'closes') refusal.headers.push('connection', 'close');
-  sendText(res, refusal.status, refusal.headers, refusal.body);
+  // The body is ASCII, see `asciiJson`.
+  refusal.headers.push('content-length', String(refusal.body.length));
+  res.writeHead(refusal.status, refusal.headers);
+  res.end(refusal.body, 'latin1');
 }

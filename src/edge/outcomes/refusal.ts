@@ -70,7 +70,7 @@ export function renderOpenAi(refusal: Refusal, options: RenderOptions): Rendered
 export function openAiBody(refusal: Refusal): string {
   const { openai, message } = OUTCOMES[refusal.reason];
   const estimateMs = Math.ceil(refusal.hint.afterUs / 1_000);
-  return JSON.stringify({
+  return asciiJson({
     error: {
       message: refusal.detail === '' ? `${message}.` : `${message}: ${refusal.detail}.`,
       type: openai.type,
@@ -80,6 +80,19 @@ export function openAiBody(refusal: Refusal): string {
       ...(estimateMs > 0 ? { retry_after_ms: estimateMs } : {}),
     },
   });
+}
+
+/** JSON in ASCII alone, so that its length is its size and it can be sent without conversion. */
+function asciiJson(value: unknown): string {
+  const text = JSON.stringify(value);
+  return NOT_ASCII.test(text) ? text.replace(EACH_NOT_ASCII, escaped) : text;
+}
+
+const NOT_ASCII = /[^\x20-\x7e]/;
+const EACH_NOT_ASCII = /[^\x20-\x7e]/g;
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 /** 0 when a retry cannot help. Waits up to the limit stay within it after the jitter. */
