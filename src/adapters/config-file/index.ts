@@ -1,6 +1,6 @@
 /** Configuration from files. Not everything is here: what a start does not need is loaded from its own module. */
 export { sha256Hex } from './digest.ts';
-export { issueText, type LocatedIssue } from './issue-text.ts';
+export { issueText } from './issue-text.ts';
 export { createKey, readKeysFile, revokeKey } from './keys-file.ts';
 export { writePrivateFile } from './private-file.ts';
 export { readOverlay } from './read-overlay.ts';

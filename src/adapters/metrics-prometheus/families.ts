@@ -8,7 +8,6 @@
 
 /** Label sets of one family. With bounded label values it is never reached; it is the last line of defence. */
 export const SETS_MAX = 4_096;
-const SEPARATOR = '\u0000';
 
 export interface Counter {
   add(labels: readonly string[], amount: number): void;
@@ -40,26 +39,55 @@ function escaped(value: string): string {
   return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
 }
 
-/** Finds or makes the entry of a label set, within the bound. */
-function createSets<T>(
-  width: number,
-  make: (labels: readonly string[]) => T,
-): { of(labels: readonly string[]): T; all(): Iterable<T> } {
-  const sets = new Map<string, T>();
+interface Branch<T> {
+  readonly below: Map<string, Branch<T>>;
+  set: T | undefined;
+}
+
+interface Sets<T> {
+  of(labels: readonly string[]): T;
+  all(): readonly T[];
+}
+
+/**
+ * Finds or makes the entry of a label set, within the bound. A tree by label, not a joined key: label values are
+ * long-lived strings whose hashes are known, so that finding one allocates nothing.
+ */
+function createSets<T>(width: number, make: (labels: readonly string[]) => T): Sets<T> {
+  const root: Branch<T> = { below: new Map(), set: undefined };
+  const all: T[] = [];
   const beyond = Array<string>(width).fill('other');
+
+  function find(labels: readonly string[]): T | undefined {
+    let branch: Branch<T> | undefined = root;
+    for (let i = 0; i < width; i++) {
+      branch = branch.below.get(labels[i] as string);
+      if (branch === undefined) return undefined;
+    }
+    return branch.set;
+  }
+
+  function enter(labels: readonly string[]): T {
+    let branch = root;
+    for (const label of labels) {
+      const next: Branch<T> = branch.below.get(label) ?? { below: new Map(), set: undefined };
+      branch.below.set(label, next);
+      branch = next;
+    }
+    const made = make(labels);
+    branch.set = made;
+    all.push(made);
+    return made;
+  }
+
   return {
     of(labels) {
-      const key = labels.join(SEPARATOR);
-      const known = sets.get(key);
+      const known = find(labels);
       if (known !== undefined) return known;
-      const isFull = sets.size >= SETS_MAX - 1;
-      const target = isFull ? beyond : labels;
-      const targetKey = isFull ? beyond.join(SEPARATOR) : key;
-      const made = sets.get(targetKey) ?? make(target);
-      sets.set(targetKey, made);
-      return made;
+      if (all.length < SETS_MAX - 1) return enter(labels);
+      return find(beyond) ?? enter(beyond);
     },
-    all: () => sets.values(),
+    all: () => all,
   };
 }
 

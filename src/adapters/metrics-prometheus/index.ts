@@ -1,2 +1,2 @@
 /** Metrics in the Prometheus text format. */
-export { createPrometheusMetrics, type MetricsSource, type PrometheusMetrics } from './prometheus-metrics.ts';
+export { createPrometheusMetrics, type PrometheusMetrics } from './prometheus-metrics.ts';

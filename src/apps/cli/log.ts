@@ -14,8 +14,6 @@ const BUFFER_BYTES = 4_096;
 const FLUSH_MS = 1_000;
 const STDERR = 2;
 
-export const LOG_LEVELS: readonly string[] = ['debug', 'info', 'warn', 'error', 'silent'];
-
 export function createLog(level: string): CliLog {
   const destination = pino.destination({ dest: STDERR, minLength: BUFFER_BYTES, sync: true });
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);

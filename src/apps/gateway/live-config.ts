@@ -3,7 +3,6 @@
  * What cannot change while the gateway runs is named.
  */
 import { issueText, type ReadConfig } from '../../adapters/config-file/index.ts';
-import type { FileWatch } from '../../adapters/config-file/watch.ts';
 import type { Gateway } from '../../runtime/contract.ts';
 import type { RuntimeLog } from '../../runtime/log.ts';
 
@@ -30,11 +29,10 @@ export interface LiveConfig {
 export async function startLiveConfig(options: LiveConfigOptions): Promise<LiveConfig> {
   const { gateway, log, initial } = options;
   let current = initial;
-  let watcher: FileWatch | undefined;
 
   function reload(): Reloaded {
     const read = options.read();
-    watcher?.set(read.files);
+    watcher.set(read.files);
     if (read.kind === 'issues') {
       const issues = read.issues.map(issueText);
       log.error({ issues }, 'The new configuration is invalid; the running one stays in force');
@@ -50,10 +48,10 @@ export async function startLiveConfig(options: LiveConfigOptions): Promise<LiveC
   }
 
   const { watchFiles } = await import('../../adapters/config-file/watch.ts');
-  watcher = watchFiles(initial.files, reload);
+  const watcher = watchFiles(initial.files, reload);
   return {
     origins: () => current.origins,
     reload,
-    close: async () => watcher?.close(),
+    close: () => watcher.close(),
   };
 }

@@ -55,11 +55,6 @@ export function resolveConfig(input: ConfigInput, options: ResolveOptions = {}):
   return { kind: 'config', config: freezeDeep(config) };
 }
 
-/** A node as it is written on a command line: an address and nothing else. */
-export function nodeFromUrl(url: string): NodeInput {
-  return { url };
-}
-
 function build(input: ConfigInput, memoryLimitBytes: Bytes): GatewayConfig {
   const scheduler = buildScheduler(input, memoryLimitBytes);
   return {

@@ -18,7 +18,7 @@ export function sendJson(
   value: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  send(res, status, 'application/json', JSON.stringify(value), headers);
+  send(res, status, JSON.stringify(value), { ...headers, 'content-type': 'application/json' });
 }
 
 export function sendProblem(res: ServerResponse, problem: Problem): void {
@@ -31,26 +31,21 @@ export function sendProblem(res: ServerResponse, problem: Problem): void {
     detail,
     issues,
   };
-  send(res, status, 'application/problem+json', JSON.stringify(body), headers ?? {});
+  send(res, status, JSON.stringify(body), { ...headers, 'content-type': 'application/problem+json' });
 }
 
 export function sendText(res: ServerResponse, status: number, type: string, text: string): void {
-  send(res, status, type, text, {});
+  send(res, status, text, { 'content-type': type });
 }
 
 function send(
   res: ServerResponse,
   status: number,
-  type: string,
   body: string,
   headers: Readonly<Record<string, string>>,
 ): void {
   if (res.headersSent || res.destroyed) return;
-  res.writeHead(status, {
-    'content-type': type,
-    'content-length': Buffer.byteLength(body),
-    'cache-control': 'no-store',
-    ...headers,
-  });
+  const length = Buffer.byteLength(body);
+  res.writeHead(status, { 'content-length': length, 'cache-control': 'no-store', ...headers });
   res.end(res.req.method === 'HEAD' ? undefined : body);
 }

@@ -54,7 +54,7 @@ describe('decideSurvival', () => {
   test('does not flap between bound and hysteresis', () => {
     const readings = Array.from({ length: 20 }, (_, i) => ({ loopLagMs: i % 2 === 0 ? 205 : 175 }));
     const { shed } = run(readings);
-    expect(shed).toEqual([...shed].sort());
+    expect(shed).toEqual(shed.toSorted((a, b) => a - b));
   });
 
   test('names what presses most', () => {
