@@ -32,6 +32,7 @@ export class CheckedScheduler {
   readonly tried: Map<TaskId, NodeId[]> = new Map();
   /** Permits that are out: assigned and not yet given back. */
   readonly permits: Map<TaskId, Permit> = new Map();
+  readonly #admitted: Set<TaskId> = new Set();
   readonly #out: EffectSink;
 
   constructor(config: SchedulerConfig) {
@@ -118,10 +119,15 @@ export class CheckedScheduler {
   #sink(): EffectSink {
     const note = (line: string): void => void this.log.push(`${this.now} ${line}`);
     return {
-      admitted: (taskId) => note(`admitted ${taskId}`),
+      admitted: (taskId) => {
+        note(`admitted ${taskId}`);
+        this.#admitted.add(taskId);
+      },
       assign: (taskId, nodeId, attempt) => {
         note(`assign ${taskId} ${nodeId} ${attempt}`);
         if (this.outcomes.has(taskId)) throw new Error(`Task ${taskId} was assigned after its outcome`);
+        if (!this.#admitted.has(taskId))
+          throw new Error(`Task ${taskId} was assigned before it was admitted`);
         if (this.permits.has(taskId)) throw new Error(`Task ${taskId} was assigned twice at once`);
         const tried = this.tried.get(taskId) ?? [];
         if (tried.includes(nodeId)) throw new Error(`Task ${taskId} was retried on ${nodeId}`);

@@ -16,21 +16,24 @@ describe('RateCurve', () => {
     ['twice too fast', 2],
     ['twice too slow', 0.5],
     ['right', 1],
-  ])('is within 15 percent of the truth after 20 tasks with noise 0.2, though its prior is %s', (_, factor) => {
-    const trueRate = 0.4;
-    let within = 0;
-    const runs = 200;
-    for (let seed = 0; seed < runs; seed++) {
-      const prng = createPrng(seed);
-      const curve = new RateCurve({ rate: trueRate * factor, span: 8 });
-      for (let i = 0; i < 20; i++) {
-        const workUs = 200_000 + prng.nextBelow(4_000_000);
-        curve.observe(workUs, (workUs / trueRate) * noise(prng), 1);
+  ])(
+    'is within 15 percent of the truth after 20 tasks with noise 0.2, though its prior is %s',
+    (_, factor) => {
+      const trueRate = 0.4;
+      let within = 0;
+      const runs = 200;
+      for (let seed = 0; seed < runs; seed++) {
+        const prng = createPrng(seed);
+        const curve = new RateCurve({ rate: trueRate * factor, span: 8 });
+        for (let i = 0; i < 20; i++) {
+          const workUs = 200_000 + prng.nextBelow(4_000_000);
+          curve.observe(workUs, (workUs / trueRate) * noise(prng), 1);
+        }
+        if (Math.abs(curve.perTask(1) / trueRate - 1) <= 0.15) within += 1;
       }
-      if (Math.abs(curve.perTask(1) / trueRate - 1) <= 0.15) within += 1;
-    }
-    expect(within / runs).toBeGreaterThanOrEqual(0.95);
-  });
+      expect(within / runs).toBeGreaterThanOrEqual(0.95);
+    },
+  );
 
   test('follows a node that is throttled to a third within 20 tasks', () => {
     const curve = new RateCurve(priorOf('A100'));

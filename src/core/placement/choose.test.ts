@@ -9,7 +9,6 @@ import type { TaskRecord } from '../queue/task-record.ts';
 import { NO_NEEDS } from '../request/needs.ts';
 import { type ChooseContext, choose, emptyChoice, serviceUs } from './choose.ts';
 import { Fleet } from './fleet.ts';
-import { rankFactor } from './pool.ts';
 
 const CONFIG = defaultSchedulerConfig();
 
@@ -68,7 +67,7 @@ class World {
   /** When the task would be done on a node, by the same formula as the index uses. */
   doneAt(task: TaskRecord, node: NodeRecord): number {
     const startAt = node.hasRoom(this.context.now, CONFIG) ? this.context.now : node.roomAt(this.context.now);
-    return startAt + serviceUs(node, task, this.context) / rankFactor(node, CONFIG);
+    return startAt + serviceUs(node, task, this.context) / node.rankFactor;
   }
 }
 

@@ -15,7 +15,7 @@ import type { Bucket, Pool, Seat } from './pool.ts';
 
 /** A swap is priced above its time: it also costs the next task of the model that leaves. */
 const SWAP_PRICE = 1.75;
-/** Seats of one bucket that are compared; more are needed only when a retry avoids nodes. */
+/** Seats of one bucket that are compared: the order inside is for typical work. A retry that avoids nodes needs more. */
 const TIES_MAX = 3;
 const TIES_WITH_EXCLUSIONS_MAX = 16;
 const REFRESHES_MAX = 4;
@@ -118,14 +118,18 @@ function isBetterRoomy(
 }
 
 function considerBusy(bucket: Bucket, task: TaskRecord, context: ChooseContext, out: Choice): void {
-  const seat = freshTop(bucket, context);
-  if (task.triedNodes?.includes(seat.node.spec.id)) return;
-  const startAt = seat.node.roomAt(context.now) + seat.node.reservedUs;
-  const doneAt = startAt + serviceUs(seat.node, task, context) / seat.node.rankFactor;
-  if (doneAt >= out.busyDoneAt) return;
-  out.busy = seat;
-  out.busyDoneAt = doneAt;
-  out.busyStartAt = startAt;
+  freshTop(bucket, context);
+  const limit = Math.min(bucket.busy.size, TIES_MAX);
+  for (let index = 0; index < limit; index++) {
+    const seat = bucket.busy.at(index) as Seat;
+    if (task.triedNodes?.includes(seat.node.spec.id)) continue;
+    const startAt = seat.node.roomAt(context.now) + seat.node.reservedUs;
+    const doneAt = startAt + serviceUs(seat.node, task, context) / seat.node.rankFactor;
+    if (doneAt >= out.busyDoneAt) continue;
+    out.busy = seat;
+    out.busyDoneAt = doneAt;
+    out.busyStartAt = startAt;
+  }
 }
 
 /** The busy seat that completes a typical task first. One that overran its estimate moves back, a few per look. */

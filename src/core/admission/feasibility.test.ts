@@ -1,0 +1,154 @@
+/** The gate per flow, what is too slow, and what a refusal tells. */
+import { describe, expect, test } from 'vitest';
+import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
+import { MS, nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
+import { DEFAULT_ADMISSION, defaultSchedulerConfig } from '../config/defaults.ts';
+import type { TaskSpec } from '../request/task.ts';
+import { gateUs } from './feasibility.ts';
+
+const MINUTE = 60 * S;
+
+function worldOf(nodes: number): CheckedScheduler {
+  const world = new CheckedScheduler(defaultSchedulerConfig());
+  for (let i = 0; i < nodes; i++) world.apply({ kind: 'node-registered', node: nodeSpec(`n${i}`) });
+  return world;
+}
+
+/** Submits equal tasks of one flow until the gate closes, and tells how many wait. */
+function fill(world: CheckedScheduler, from: number, change: Partial<TaskSpec>): number {
+  for (let id = from; id < from + 1_000; id++) {
+    const outcome = world.submit(taskSpec(id, { deadlineAt: world.now + 10 * MINUTE, ...change }));
+    if (outcome?.kind === 'rejected') return world.accounts.queued;
+  }
+  throw new Error('The gate never closed');
+}
+
+describe('gateUs', () => {
+  test('is a quarter of the deadline, five seconds at most', () => {
+    expect(gateUs(8 * S, DEFAULT_ADMISSION)).toBe(2 * S);
+    expect(gateUs(10 * MINUTE, DEFAULT_ADMISSION)).toBe(5 * S);
+  });
+});
+
+describe('the gate', () => {
+  test('closes when the queue of a flow would take longer than five seconds', () => {
+    expect(fill(worldOf(1), 1, {})).toBe(6);
+    expect(fill(worldOf(4), 1, {})).toBe(21);
+  });
+
+  test('closes sooner for tasks with a short deadline', () => {
+    const world = worldOf(1);
+    fill(world, 1, { deadlineAt: 8 * S });
+    expect(world.accounts.queued).toBe(3);
+  });
+
+  test('is neutral to size: it looks at the queue, not at the task that comes', () => {
+    const world = worldOf(1);
+    fill(world, 1, {});
+    expect(world.submit(taskSpec(2_000, { workUs: 1, deadlineAt: 10 * MINUTE }))).toMatchObject({
+      reason: 'deadline-infeasible',
+    });
+  });
+
+  test('of one tenant does not close on another, nor on another class of the same', () => {
+    const world = worldOf(1);
+    fill(world, 1, { tenant: 'elephant' });
+    expect(world.submit(taskSpec(2_000, { tenant: 'mouse', deadlineAt: MINUTE }))).toBeUndefined();
+    expect(
+      world.submit(taskSpec(2_001, { tenant: 'elephant', className: 'critical', deadlineAt: MINUTE })),
+    ).toBeUndefined();
+  });
+
+  test('counts with the share of the flow: a low flow may queue less beside a critical backlog', () => {
+    const world = worldOf(1);
+    fill(world, 1, { className: 'critical', tenant: 'c' });
+    const before = world.accounts.queued;
+    expect(fill(world, 2_000, { className: 'low', tenant: 'l' }) - before).toBe(1);
+  });
+
+  test('lets a task pass that an idle node does in time', () => {
+    const world = new CheckedScheduler(defaultSchedulerConfig({ placement: { swapMs: 0 } }));
+    world.apply({ kind: 'node-registered', node: nodeSpec('fast', { hardware: 'A100', slots: 1 }) });
+    fill(world, 1, {});
+    world.apply({ kind: 'node-registered', node: nodeSpec('slow', { hardware: 'T4' }) });
+    world.advance(MS);
+    const outcome = world.submit(taskSpec(5_000, { deadlineAt: 10 * MINUTE }));
+    expect(outcome).toBeUndefined();
+  });
+
+  test('says when a retry would be accepted: after the queue of the flow at its share', () => {
+    const world = worldOf(1);
+    fill(world, 1, {});
+    const outcome = world.submit(taskSpec(2_000, { deadlineAt: 10 * MINUTE }));
+    expect(outcome).toMatchObject({ hint: { retryable: true, afterUs: 6 * S } });
+  });
+
+  test('opens again by itself as the queue drains', () => {
+    const world = worldOf(1);
+    fill(world, 1, {});
+    world.advance(S);
+    world.end(1);
+    expect(world.submit(taskSpec(2_000, { deadlineAt: 10 * MINUTE }))).toBeUndefined();
+  });
+});
+
+describe('deadlines at arrival', () => {
+  test('that no node could meet even when idle are refused as too slow, with no advice to retry', () => {
+    const world = worldOf(1);
+    expect(world.submit(taskSpec(1, { workUs: 10 * S, deadlineAt: 9 * S }))).toEqual({
+      kind: 'rejected',
+      reason: 'too-slow',
+      hint: { retryable: false, afterUs: 0 },
+    });
+  });
+
+  test('of a class are raised to four times the best node’s service time, a client’s own are not', () => {
+    const world = worldOf(1);
+    world.submit(taskSpec(1, { workUs: 10 * S, deadlineAt: 9 * S, deadlineWished: false }));
+    world.advance(39 * S);
+    expect(world.outcomes.has(1)).toBe(false);
+    world.advance(2 * S);
+    expect(world.outcomes.get(1)).toMatchObject({ kind: 'failed', reason: 'node-timeout' });
+  });
+
+  test('of a stream are compared with the work up to its first byte', () => {
+    const world = worldOf(1);
+    const stream = { stream: true, workUs: 60 * S, firstByteWorkUs: S, deadlineAt: 5 * S };
+    expect(world.submit(taskSpec(1, stream))).toBeUndefined();
+  });
+
+  test('in the past are refused, and nothing is lost', () => {
+    const world = worldOf(1);
+    world.advance(MINUTE);
+    for (const deadlineAt of [-1, 0, 30 * S]) {
+      expect(world.submit(taskSpec(world.specs.size + 1, { deadlineAt }))).toMatchObject({
+        reason: 'too-slow',
+      });
+    }
+  });
+
+  test('do not let a task be sent that would miss them by the measured error of the estimates', () => {
+    const world = worldOf(1);
+    world.submit(taskSpec(1, { workUs: 4 * S, deadlineAt: MINUTE }));
+    world.submit(taskSpec(2, { workUs: 4 * S, deadlineAt: 8.2 * S, tenant: 'late' }));
+    world.advance(4 * S);
+    world.end(1);
+    expect(world.outcomes.get(2)).toMatchObject({ kind: 'evicted', reason: 'wait-expired' });
+    expect(world.tried.has(2)).toBe(false);
+  });
+});
+
+describe('when every node is closed by a mark', () => {
+  test('a refusal tells when the first of them may be back', () => {
+    const world = worldOf(2);
+    for (const nodeId of ['n0', 'n1']) {
+      for (let i = 0; i < 2; i++) world.apply({ kind: 'node-probed', nodeId, alive: false });
+      world.advance(5 * S);
+    }
+    expect(world.submit(taskSpec(1))).toEqual({
+      kind: 'rejected',
+      reason: 'no-node',
+      hint: { retryable: true, afterUs: 20 * S },
+    });
+  });
+});

@@ -1,0 +1,219 @@
+/** Pools that come and go, classes that change, the order in which strangers arrive, and the end. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
+import { MS, nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
+import { DEFAULT_CLASSES, defaultSchedulerConfig } from '../config/defaults.ts';
+import { NO_NEEDS } from '../request/needs.ts';
+import { createState, flowOf } from './state.ts';
+
+function worldOf(nodes: readonly string[]): CheckedScheduler {
+  const world = new CheckedScheduler(defaultSchedulerConfig());
+  for (const id of nodes) world.apply({ kind: 'node-registered', node: nodeSpec(id) });
+  return world;
+}
+
+describe('queued tasks', () => {
+  test('find a node that joins later with another offer of their model', () => {
+    const world = worldOf(['a']);
+    for (const id of [1, 2, 3]) world.submit(taskSpec(id, { tenant: `t${id}` }));
+    world.apply({
+      kind: 'node-registered',
+      node: nodeSpec('b', { models: [{ model: 'm', contextTokensMax: 8_000 }] }),
+    });
+    world.advance(300 * MS);
+    expect(world.runningOn('b')).toHaveLength(1);
+  });
+
+  test('wait in one relay for many nodes that join at once, a quarter of a second at most', () => {
+    const world = worldOf(['a']);
+    for (let id = 1; id <= 11; id++) world.submit(taskSpec(id, { tenant: `t${id}` }));
+    for (let i = 0; i < 10; i++) {
+      const models = [{ model: 'm', contextTokensMax: 8_000 + i }];
+      world.apply({ kind: 'node-registered', node: nodeSpec(`b${i}`, { models }) });
+    }
+    world.advance(250 * MS);
+    expect(world.permits.size).toBe(11);
+  });
+
+  test('leave when the last node that could serve them is removed, and only those', () => {
+    const world = worldOf(['a']);
+    world.apply({
+      kind: 'node-registered',
+      node: nodeSpec('long', { models: [{ model: 'm', contextTokensMax: 1e6 }] }),
+    });
+    world.apply({
+      kind: 'node-registered',
+      node: nodeSpec('short', { models: [{ model: 'm', contextTokensMax: 10 }] }),
+    });
+    world.apply({ kind: 'node-removed', nodeId: 'a' });
+    world.advance(S);
+    const needs = { ...NO_NEEDS, contextTokens: 1_000 };
+    for (const id of [1, 2]) world.submit(taskSpec(id, { needs }));
+    for (const id of [3, 4]) world.submit(taskSpec(id, { tenant: 'other' }));
+    world.apply({ kind: 'node-removed', nodeId: 'long' });
+    world.advance(S);
+    expect(world.outcomes.get(2)).toMatchObject({
+      kind: 'evicted',
+      reason: 'no-node',
+      hint: { retryable: true },
+    });
+    expect(world.outcomes.has(4)).toBe(false);
+  });
+
+  test('survive that a node states its offer anew', () => {
+    const world = worldOf(['a']);
+    for (const id of [1, 2]) world.submit(taskSpec(id));
+    world.apply({
+      kind: 'node-registered',
+      node: nodeSpec('a', { models: [{ model: 'm', contextTokensMax: 8_000 }] }),
+    });
+    world.end(1);
+    world.advance(S);
+    expect(world.runningOn('a')).toEqual([2]);
+  });
+
+  test('leave nothing behind in their flows, however often lanes are laid anew', () => {
+    const state = createState(defaultSchedulerConfig());
+    const flow = flowOf(state, state.classes[0] as (typeof state.classes)[number], 't');
+    expect(flow.laneFlows).toEqual([]);
+    const world = worldOf(['a']);
+    for (const id of [1, 2]) world.submit(taskSpec(id));
+    for (let i = 0; i < 50; i++) {
+      world.apply({
+        kind: 'node-registered',
+        node: nodeSpec('b', { models: [{ model: 'm', contextTokensMax: 8_000 + i }] }),
+      });
+      world.advance(300 * MS);
+      world.apply({ kind: 'node-removed', nodeId: 'b' });
+      world.advance(300 * MS);
+    }
+    expect((world.scheduler.dump(world.now) as { lanes: unknown[] }).lanes.length).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('a new configuration', () => {
+  test('moves the tasks of a class that is gone to the default class, running and waiting ones', () => {
+    const world = worldOf(['a']);
+    for (const id of [1, 2, 3]) world.submit(taskSpec(id, { className: 'low' }));
+    const classes = DEFAULT_CLASSES.filter((each) => each.name !== 'low');
+    world.apply({ kind: 'config', config: defaultSchedulerConfig({ classes }) });
+    expect(world.scheduler.queue(world.now).byClass).toMatchObject({ normal: { depth: 2 } });
+    world.end(1);
+    world.end(2);
+    world.end(3);
+    expect(world.accounts).toMatchObject({ served: 3, queued: 0, running: 0 });
+    world.submit(taskSpec(4, { className: 'low' }));
+    expect(world.permits.has(4)).toBe(true);
+  });
+
+  test('keeps queue, permits, marks and rates when only numbers change', () => {
+    const world = worldOf(['a', 'b']);
+    for (let i = 0; i < 3; i++) {
+      world.submit(taskSpec(10 + i));
+      world.end(10 + i, { kind: 'failed', failure: 'server-error', retryable: false });
+    }
+    for (const id of [1, 2, 3]) world.submit(taskSpec(id));
+    const before = [world.scheduler.nodes(world.now), world.accounts];
+    world.apply({ kind: 'config', config: defaultSchedulerConfig({ admission: { flowWaitMsMax: 1 } }) });
+    expect([world.scheduler.nodes(world.now), world.accounts]).toEqual(before);
+  });
+
+  test('with other weights of tenants keeps the books of shares right while they have a backlog', () => {
+    const world = new CheckedScheduler(defaultSchedulerConfig({ tenantWeights: [{ id: 'a', weight: 10 }] }));
+    world.apply({ kind: 'node-registered', node: nodeSpec('n') });
+    for (let id = 1; id <= 6; id++) world.submit(taskSpec(id, { tenant: id % 2 === 0 ? 'a' : 'b' }));
+    world.apply({
+      kind: 'config',
+      config: defaultSchedulerConfig({ tenantWeights: [{ id: 'a', weight: 1 }] }),
+    });
+    for (let i = 0; i < 4; i++) {
+      world.advance(S);
+      world.end([...world.permits.keys()][0] as number);
+    }
+    world.submit(taskSpec(7, { tenant: 'b' }));
+    const view = world.scheduler.explain(7, world.now);
+    expect(view?.etaMs).toBeGreaterThanOrEqual(1_000);
+    expect(view?.etaMs).toBeLessThanOrEqual(4_000);
+    expect(view?.position).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('decisions', () => {
+  test('do not depend on when nodes and tasks of another model came', () => {
+    const script = fc.array(
+      fc.record({
+        tenant: fc.constantFrom('a', 'b', 'c'),
+        workMs: fc.integer({ min: 1, max: 900 }),
+        waitMs: fc.nat(400),
+      }),
+      {
+        minLength: 5,
+        maxLength: 40,
+      },
+    );
+    fc.assert(
+      fc.property(script, fc.array(fc.boolean(), { minLength: 5, maxLength: 40 }), (steps, strangers) => {
+        const logs = [false, true].map((withStrangers) => {
+          const world = worldOf([]);
+          const other = { models: [{ model: 'other' }] };
+          ['T4', 'A100', 'V100'].forEach((hardware, i) => {
+            if (withStrangers) world.apply({ kind: 'node-registered', node: nodeSpec(`x${i}`, other) });
+            world.apply({ kind: 'node-registered', node: nodeSpec(`n${i}`, { hardware }) });
+          });
+          steps.forEach((step, i) => {
+            if (withStrangers && strangers[i] === true)
+              world.submit(taskSpec(10_000 + i, { model: 'other', tenant: `x${i}`, className: 'low' }));
+            world.submit(taskSpec(i + 1, { tenant: step.tenant, workUs: step.workMs * MS }));
+            world.advance(step.waitMs * MS);
+            const [oldest] = [...world.permits.keys()].filter((id) => id < 10_000);
+            if (oldest !== undefined) world.end(oldest);
+          });
+          return world.log.filter(
+            (line) => / (admitted|assign|outcome) \d{1,3} /.test(`${line} `) && !/ x\d/.test(line),
+          );
+        });
+        expect(logs[1]).toEqual(logs[0]);
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+describe('shutdown', () => {
+  test('refuses what waits at once, lets running tasks end and takes nothing new, not even a retry', () => {
+    const world = worldOf(['a', 'b']);
+    for (const id of [1, 2, 3]) world.submit(taskSpec(id));
+    world.apply({ kind: 'shutdown' });
+    expect(world.outcomes.get(3)).toMatchObject({
+      kind: 'evicted',
+      reason: 'shutting-down',
+      hint: { retryable: true },
+    });
+    expect(world.submit(taskSpec(4))).toMatchObject({
+      kind: 'rejected',
+      reason: 'shutting-down',
+      hint: { retryable: true },
+    });
+    world.end(1, { kind: 'failed', failure: 'connect', retryable: true });
+    world.end(2);
+    expect(world.outcomes.get(1)).toMatchObject({ kind: 'failed' });
+    expect(world.accounts).toMatchObject({ served: 1, queued: 0, running: 0 });
+  });
+});
+
+describe('survival', () => {
+  test('refuses as many of the lowest classes as it is told, the rest is served', () => {
+    const world = worldOf(['a']);
+    world.apply({ kind: 'survival', shedClasses: 2 });
+    const reasons = ['critical', 'normal', 'low'].map(
+      (className, i) => world.submit(taskSpec(i + 1, { className }))?.kind,
+    );
+    expect(reasons).toEqual([undefined, 'rejected', 'rejected']);
+    world.apply({ kind: 'survival', shedClasses: 3 });
+    expect(world.submit(taskSpec(9, { className: 'critical' }))).toMatchObject({
+      reason: 'self-protection',
+      hint: { retryable: true },
+    });
+  });
+});
