@@ -1,7 +1,10 @@
 /**
- * Which tasks pass their deadline: a hashed timing wheel (Varghese and Lauck 1987) over all live tasks, queued and
- * running. add and remove O(1). A task may be found up to one slot late, never early; far deadlines are seen once
- * per turn of the wheel and stay.
+ * Which tasks pass their deadline: a timing wheel of two levels (Varghese and Lauck 1987) over all live tasks, queued
+ * and running. add and remove O(1); a task is moved between levels once, so far deadlines cost nothing while they
+ * wait. A task may be found up to one slot late, never early.
+ *
+ * A turn is one slot of the near level; a block is one round of it and one slot of the far level. Deadlines beyond
+ * the far level (4.7 hours) wait in its last slot and are laid again when it comes up.
  */
 import type { MonoUs } from '../../base/units.ts';
 import type { TaskRecord } from './task-record.ts';
@@ -11,8 +14,10 @@ const SLOT_US = 16_384;
 const SLOTS = 1_024;
 
 export class DeadlineWheel {
-  readonly #slots: (TaskRecord | null)[] = new Array<TaskRecord | null>(SLOTS).fill(null);
+  /** The near level, then the far level. */
+  readonly #slots: (TaskRecord | null)[] = new Array<TaskRecord | null>(2 * SLOTS).fill(null);
   #size = 0;
+  #nearSize = 0;
   #nextTurn = 0;
 
   get size(): number {
@@ -20,8 +25,10 @@ export class DeadlineWheel {
   }
 
   add(task: TaskRecord): void {
-    const turn = Math.max(turnOf(task.deadlineAt), this.#nextTurn);
-    const slot = turn % SLOTS;
+    const turn = Math.max(Math.floor(task.deadlineAt / SLOT_US), this.#nextTurn);
+    const isNear = turn < this.#nextTurn + SLOTS;
+    const block = Math.min(Math.floor(turn / SLOTS), Math.floor(this.#nextTurn / SLOTS) + SLOTS - 1);
+    const slot = isNear ? turn % SLOTS : SLOTS + (block % SLOTS);
     const head = this.#slots[slot] as TaskRecord | null;
     task.wheelSlot = slot;
     task.wheelNext = head;
@@ -29,6 +36,7 @@ export class DeadlineWheel {
     if (head !== null) head.wheelPrevious = task;
     this.#slots[slot] = task;
     this.#size += 1;
+    if (isNear) this.#nearSize += 1;
   }
 
   remove(task: TaskRecord): void {
@@ -36,44 +44,59 @@ export class DeadlineWheel {
     if (task.wheelPrevious === null) this.#slots[task.wheelSlot] = task.wheelNext;
     else task.wheelPrevious.wheelNext = task.wheelNext;
     if (task.wheelNext !== null) task.wheelNext.wheelPrevious = task.wheelPrevious;
+    if (task.wheelSlot < SLOTS) this.#nearSize -= 1;
     task.wheelSlot = -1;
     task.wheelNext = null;
     task.wheelPrevious = null;
     this.#size -= 1;
   }
 
-  /** Takes out every task whose deadline has passed, in order of (deadline, id). O(tasks in the slots passed). */
-  takeExpired(now: MonoUs): TaskRecord[] {
-    const lastTurn = Math.floor(now / SLOT_US) - 1;
-    if (lastTurn < this.#nextTurn) return [];
-    const expired: TaskRecord[] = [];
-    const turns = Math.min(SLOTS, lastTurn - this.#nextTurn + 1);
-    for (let i = 0; i < turns; i++) {
-      let task = this.#slots[(lastTurn - i) % SLOTS] as TaskRecord | null;
-      while (task !== null) {
-        const next: TaskRecord | null = task.wheelNext;
-        if (task.deadlineAt <= now) {
-          this.remove(task);
-          expired.push(task);
-        }
-        task = next;
-      }
+  /** Takes out every task whose deadline has passed, in order of (deadline, id). O(tasks found + slots passed). */
+  takeExpired(now: MonoUs): readonly TaskRecord[] {
+    const endTurn = Math.floor(now / SLOT_US);
+    if (endTurn <= this.#nextTurn) return NONE;
+    if (this.#size === 0) {
+      this.#nextTurn = endTurn;
+      return NONE;
     }
-    this.#nextTurn = lastTurn + 1;
-    return expired.sort((a, b) => a.deadlineAt - b.deadlineAt || a.spec.id - b.spec.id);
+    const expired: TaskRecord[] = [];
+    while (this.#nextTurn < endTurn) {
+      const turn = this.#nextTurn;
+      for (let task = this.#slots[turn % SLOTS] ?? null; task !== null; task = this.#slots[turn % SLOTS] ?? null) {
+        this.remove(task);
+        expired.push(task);
+      }
+      const blockEnd = (Math.floor(turn / SLOTS) + 1) * SLOTS;
+      this.#nextTurn = this.#nearSize > 0 ? turn + 1 : Math.min(blockEnd, endTurn);
+      if (this.#nextTurn === blockEnd) this.#relay(blockEnd / SLOTS);
+    }
+    return expired.length < 2 ? expired : expired.sort((a, b) => a.deadlineAt - b.deadlineAt || a.spec.id - b.spec.id);
   }
 
   /** When `takeExpired` could find something next, or Infinity. At most SLOTS steps, usually few. */
   nextAt(): MonoUs {
     if (this.#size === 0) return Number.POSITIVE_INFINITY;
-    for (let turn = this.#nextTurn; turn < this.#nextTurn + SLOTS; turn++) {
-      if (this.#slots[turn % SLOTS] !== null) return (turn + 1) * SLOT_US;
+    const blockEnd = (Math.floor(this.#nextTurn / SLOTS) + 1) * SLOTS;
+    const lastTurn = this.#size > this.#nearSize ? blockEnd : this.#nextTurn + SLOTS;
+    if (this.#nearSize > 0) {
+      for (let turn = this.#nextTurn; turn < lastTurn; turn++) {
+        if (this.#slots[turn % SLOTS] !== null) return (turn + 1) * SLOT_US;
+      }
     }
-    return (this.#nextTurn + SLOTS) * SLOT_US;
+    return (lastTurn + 1) * SLOT_US;
+  }
+
+  /** A block begins: its tasks move from the far level to the near one. */
+  #relay(block: number): void {
+    const slot = SLOTS + (block % SLOTS);
+    let task = this.#slots[slot] ?? null;
+    while (task !== null) {
+      const next: TaskRecord | null = task.wheelNext;
+      this.remove(task);
+      this.add(task);
+      task = next;
+    }
   }
 }
 
-/** The turn during which the deadline falls; it is looked at when the turn is over. */
-function turnOf(deadlineAt: MonoUs): number {
-  return Math.floor(deadlineAt / SLOT_US);
-}
+const NONE: readonly TaskRecord[] = Object.freeze([]);
