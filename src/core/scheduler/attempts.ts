@@ -100,7 +100,7 @@ function succeeded(
   state.margin.observe(done.elapsedUs, task.predictedUs);
   state.budget.deposit(actualUs, state.config.retry);
   correct(task, actualUs);
-  if (isEvidence(node, task.decidedAt)) afterSuccess(state, node);
+  if (isEvidence(node, task.decidedAt)) afterSuccess(state, node, done.elapsedUs);
   finish(state, task, () => settle(state, task, { kind: 'served' }));
 }
 

@@ -13,6 +13,8 @@ import type { SchedulerState } from './state.ts';
 const FAILED_PROBES_MAX = 2;
 /** Longest time for which a node's own retry-after is believed. */
 const REFUSED_US_MAX: DurationUs = 60_000_000;
+/** Tasks that took less say nothing of a node's own speed. */
+const SLOW_TASK_US_MIN: DurationUs = 50_000;
 
 /** Brings index, state and timer in line with the node's marks. Call after every change of a node. */
 export function refreshNode(state: SchedulerState, node: NodeRecord): void {
@@ -43,14 +45,14 @@ export function isEvidence(node: NodeRecord, startedAt: MonoUs): boolean {
   return startedAt > node.ejectedAt;
 }
 
-export function afterSuccess(state: SchedulerState, node: NodeRecord): void {
+export function afterSuccess(state: SchedulerState, node: NodeRecord, tookUs: DurationUs): void {
   node.verified = true;
   node.isTrial = false;
   node.successes += 1;
   node.refusedUntil = 0;
   if (node.successes >= state.config.health.slowStartTasks) node.ejections = 0;
   node.failures.record(true);
-  if (isTooSlow(state, node)) {
+  if (isTooSlow(state, node, tookUs)) {
     node.baselineRate = node.speed(1);
     eject(state, node);
   }
@@ -115,9 +117,15 @@ function suspect(state: SchedulerState, node: NodeRecord): void {
   node.suspectUntil = Math.max(node.suspectUntil, state.now + state.config.health.suspectLeaseMs * 1_000);
 }
 
-/** Below the least health by its own speed. Ejecting it once gives it a trial and a new baseline, not an exile. */
-function isTooSlow(state: SchedulerState, node: NodeRecord): boolean {
-  return node.baselineRate > 0 && node.speed(1) < node.baselineRate * state.config.placement.healthMin;
+/**
+ * Below the least health by its own speed. Ejecting it once gives it a trial and a new baseline, not an exile. Never
+ * while no other node could take its work, and never for short tasks, whose times tell more of the network and of a
+ * busy gateway than of the node.
+ */
+function isTooSlow(state: SchedulerState, node: NodeRecord, tookUs: DurationUs): boolean {
+  if (node.baselineRate === 0 || tookUs < SLOW_TASK_US_MIN) return false;
+  if (node.speed(1) >= node.baselineRate * state.config.placement.healthMin) return false;
+  return node.seats.every((seat) => seat.pool.openSeats > 1);
 }
 
 function setTimer(state: SchedulerState, node: NodeRecord): void {
