@@ -95,19 +95,20 @@ describe('checkLayers', () => {
     ]);
   });
 
-  test('asks for the index of a core folder that has one, types and the folder itself excepted', () => {
+  test('asks for the index of a core folder from outside, types and the folders of core excepted', () => {
     expect(
       check({
         'src/core/queue/index.ts': "export { a } from './a.ts';",
         'src/core/queue/a.ts': '',
         'src/core/request/task.ts': '',
-        'src/core/placement/p.ts':
-          "import { a } from '../queue/a.ts';\nimport type { A } from '../queue/a.ts';\nimport '../queue/index.ts';\nimport '../request/task.ts';",
-        'src/edge/e.ts': "import '../core/queue/a.ts';",
+        'src/core/placement/p.ts': "import { a } from '../queue/a.ts';",
+        'src/runtime/r.ts':
+          "import { a } from '../core/queue/a.ts';\nimport type { A } from '../core/queue/a.ts';\nimport '../core/queue/index.ts';",
+        'src/edge/e.ts': "import '../core/request/task.ts';",
       }),
     ).toEqual([
-      'src/core/placement/p.ts:1 core/queue is entered through its index.ts',
-      'src/edge/e.ts:1 core/queue is entered through its index.ts',
+      'src/runtime/r.ts:1 core/queue is entered through its index.ts',
+      'src/edge/e.ts:1 core/request has no index.ts: it is not entered from outside',
     ]);
   });
 

@@ -122,7 +122,10 @@ function directionBroken(from: Place, to: Place): string | undefined {
   return undefined;
 }
 
-/** A core folder that has an index is entered through it; types may be named directly, which keeps cycles out. */
+/**
+ * From outside, a core folder's values come from its index, and a folder without one is core's own affair. Types may be
+ * named where they are declared, which keeps cycles out; inside core the folders compose one another directly.
+ */
 function indexBypassed(use: {
   readonly from: Place;
   readonly to: Place;
@@ -131,11 +134,14 @@ function indexBypassed(use: {
   readonly known: ReadonlySet<string>;
 }): string | undefined {
   const { from, to } = use;
-  if (to.layer !== 'core' || to.folder === '' || use.statement.typeOnly) return undefined;
-  if (from.layer === 'core' && from.folder === to.folder) return undefined;
+  if (from.layer === 'core' || to.layer !== 'core' || to.folder === '' || use.statement.typeOnly) {
+    return undefined;
+  }
   const index = `src/core/${to.folder}/index.ts`;
-  if (use.target === index || !use.known.has(index)) return undefined;
-  return `core/${to.folder} is entered through its index.ts`;
+  if (use.target === index) return undefined;
+  return use.known.has(index)
+    ? `core/${to.folder} is entered through its index.ts`
+    : `core/${to.folder} has no index.ts: it is not entered from outside`;
 }
 
 /** Their tests may stand on an adapter, such as the one that keeps everything in memory. */

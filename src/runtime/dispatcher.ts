@@ -14,7 +14,7 @@
  */
 import { invariant } from '../base/assert.ts';
 import type { DurationUs, NodeId, TaskId } from '../base/units.ts';
-import { type AttemptResult, NO_RETRY, type Outcome } from '../core/request/outcome.ts';
+import { type AttemptResult, NO_RETRY, type Outcome } from '../core/request/index.ts';
 import type { TaskSpec } from '../core/request/task.ts';
 import type { RuntimeClock } from './clock.ts';
 import type { Assignment, SubmitSpec, TaskListener } from './contract.ts';

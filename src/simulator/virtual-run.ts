@@ -10,7 +10,7 @@ import type { TaskSpec } from '../core/request/task.ts';
 import type { Scheduler } from '../core/scheduler/contract.ts';
 import type { EffectSink } from '../core/scheduler/effects.ts';
 import type { NodeSpec, SchedulerEvent } from '../core/scheduler/events.ts';
-import { createScheduler } from '../core/scheduler/scheduler.ts';
+import { createScheduler } from '../core/scheduler/index.ts';
 import { EventQueue } from './event-queue.ts';
 
 export interface VirtualNode {

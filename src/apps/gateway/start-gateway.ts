@@ -15,7 +15,7 @@ import { createSqliteRegistry } from '../../adapters/registry-sqlite/registry-sq
 import { createHttpTransport } from '../../adapters/transport-http/index.ts';
 import type { Bytes } from '../../base/units.ts';
 import type { GatewayConfig } from '../../core/config/index.ts';
-import { createScheduler } from '../../core/scheduler/scheduler.ts';
+import { createScheduler } from '../../core/scheduler/index.ts';
 import { type AdminPlane, createAdminPlane } from '../../edge/admin/admin-plane.ts';
 import { createDataPlane, type DataPlane } from '../../edge/data-plane.ts';
 import { startSurvival, type Survival } from '../../edge/survival/survival.ts';

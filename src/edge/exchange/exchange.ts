@@ -12,7 +12,7 @@
  * same turn.
  */
 import type { DurationUs, MonoUs, TaskId } from '../../base/units.ts';
-import { type AttemptResult, NO_RETRY, type Outcome, type RetryHint } from '../../core/request/outcome.ts';
+import { type AttemptResult, NO_RETRY, type Outcome, type RetryHint } from '../../core/request/index.ts';
 import type { NodeTransport } from '../../ports/node-transport.ts';
 import type { MetricsSink } from '../../ports/metrics-sink.ts';
 import type { Assignment, Gateway, SubmitSpec, TaskListener } from '../../runtime/contract.ts';

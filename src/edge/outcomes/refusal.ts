@@ -7,7 +7,7 @@
  * together do not come back together.
  */
 import type { RetryHint } from '../../core/request/outcome.ts';
-import { NO_RETRY } from '../../core/request/outcome.ts';
+import { NO_RETRY } from '../../core/request/index.ts';
 import { OUTCOMES, type RefusalReason } from './table.ts';
 
 /** Beyond this the official clients ignore the header. */

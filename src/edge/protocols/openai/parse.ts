@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import type { Capability, Needs } from '../../../core/request/needs.ts';
-import { NO_NEEDS } from '../../../core/request/needs.ts';
+import { NO_NEEDS } from '../../../core/request/index.ts';
 import type { RequestShape } from '../../../core/request/task.ts';
 import { quoted } from '../../outcomes/refusal.ts';
 import type { InferenceRequest, ParseResult } from '../inference-request.ts';

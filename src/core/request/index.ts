@@ -1,0 +1,4 @@
+/** What a request needs, what it is to the scheduler, and how it ends. */
+export * from './needs.ts';
+export * from './outcome.ts';
+export type * from './task.ts';

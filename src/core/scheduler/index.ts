@@ -1,0 +1,3 @@
+/** The scheduler: made here, driven by the gateway's loop and by the simulator through its contract. */
+export type * from './contract.ts';
+export * from './scheduler.ts';
