@@ -13,7 +13,17 @@ describe('MUTANTS', () => {
     (_, mutant) => {
       const source = readFileSync(join(ROOT, mutant.file), 'utf8');
       expect(mutate(source, mutant)).not.toBe(source);
-      expect(existsSync(join(ROOT, mutant.killer))).toBe(true);
+    },
+  );
+
+  test.each(MUTANTS.map((mutant) => [mutant.name, mutant] as const))(
+    '%s names tests that exist',
+    (_, mutant) => {
+      const tests = readFileSync(join(ROOT, mutant.killer), 'utf8');
+      for (const title of mutant.titles.split(' > ')) {
+        if (title.endsWith('.txt')) expect(existsSync(join(ROOT, 'test/scenarios', title))).toBe(true);
+        else expect(tests).toContain(`('${title}`);
+      }
     },
   );
 

@@ -9,7 +9,7 @@ export interface Mutant {
   readonly file: string;
   readonly original: string;
   readonly mutated: string;
-  /** The test file that must fail, and the beginning of the titles that are run there. */
+  /** The test file that must fail, and how the titles that are run there begin: groups and test, joined by ` > `. */
   readonly killer: string;
   readonly titles: string;
 }
@@ -29,8 +29,8 @@ export const MUTANTS: readonly Mutant[] = [
     file: `${CORE}/scheduler/scheduler.ts`,
     original: 'submit(state, saneTask(event.task, state.now))',
     mutated: 'submit(state, event.task)',
-    killer: INVARIANTS,
-    titles: 'createScheduler.apply',
+    killer: `${CORE}/scheduler/sane.test.ts`,
+    titles: 'the scheduler',
   },
   {
     name: 'trust-what-nodes-count',
@@ -38,8 +38,8 @@ export const MUTANTS: readonly Mutant[] = [
     file: `${CORE}/scheduler/scheduler.ts`,
     original: 'attemptEnded(state, task, saneResult(event.result))',
     mutated: 'attemptEnded(state, task, event.result)',
-    killer: INVARIANTS,
-    titles: 'createScheduler.apply',
+    killer: `${CORE}/scheduler/sane.test.ts`,
+    titles: 'the scheduler',
   },
   {
     name: 'drop-the-tie-break',
@@ -66,7 +66,7 @@ export const MUTANTS: readonly Mutant[] = [
     original: 'context.prng.nextUint32() < 0x8000_0000',
     mutated: 'Math.random() < 0.5',
     killer: 'src/simulator/virtual-run.test.ts',
-    titles: 'VirtualRun gives equal logs',
+    titles: 'VirtualRun > gives equal logs',
   },
   {
     name: 'count-a-cancel-twice',
@@ -94,7 +94,7 @@ export const MUTANTS: readonly Mutant[] = [
     original: "if (!task.isRunning) evict(state, task, 'shutting-down')",
     mutated: 'if (task.isRunning) state.isShuttingDown = true',
     killer: SCENARIOS,
-    titles: 'scenario shutdown.txt',
+    titles: 'scenario > shutdown.txt',
   },
   {
     name: 'evict-the-oldest',
@@ -169,7 +169,7 @@ export const MUTANTS: readonly Mutant[] = [
     original: '  unreserve(state, lane, task);\n',
     mutated: '',
     killer: INVARIANTS,
-    titles: 'createScheduler.apply ends every task',
+    titles: 'createScheduler.apply > ends every task',
   },
   {
     name: 'speak-for-the-node-that-came-after',
@@ -360,7 +360,7 @@ export const MUTANTS: readonly Mutant[] = [
     original: "this.#pending.push(() => this.#end(taskId, -1, { kind: 'aborted' }));",
     mutated: "this.#end(taskId, -1, { kind: 'aborted' });",
     killer: 'src/simulator/virtual-run.test.ts',
-    titles: 'VirtualRun drains',
+    titles: 'VirtualRun > drains',
   },
   {
     name: 'assign-before-admitting',
@@ -388,7 +388,7 @@ export const MUTANTS: readonly Mutant[] = [
     original: 'isSuccess ? SUCCESS_STEP : FAILURE_STEP)',
     mutated: 'isSuccess ? -LIMIT : FAILURE_STEP)',
     killer: `${CORE}/health/failure-score.test.ts`,
-    titles: 'FailureScore finds a node that fails 40 %',
+    titles: 'FailureScore > finds a node that fails 40 %',
   },
   {
     name: 'let-everybody-try-a-returning-node',
@@ -406,7 +406,7 @@ export const MUTANTS: readonly Mutant[] = [
     original: 'if (lane.reservations < RESERVATIONS_MAX) reserve(state, lane, task, busy.node);',
     mutated: 'if (lane.reservations > RESERVATIONS_MAX) reserve(state, lane, task, busy.node);',
     killer: SCENARIOS,
-    titles: 'scenario hold-and-reserve.txt',
+    titles: 'scenario > reserve-in-turn.txt',
   },
   {
     name: 'expire-too-early',
@@ -424,7 +424,7 @@ export const MUTANTS: readonly Mutant[] = [
     original: '  if (!task.isAborting) state.out.abort(task.spec.id, node.spec.id);\n',
     mutated: '',
     killer: SCENARIOS,
-    titles: 'scenario deadline-abort.txt',
+    titles: 'scenario > deadline-abort.txt',
   },
   {
     name: 'swap-models-for-nothing',
@@ -433,6 +433,6 @@ export const MUTANTS: readonly Mutant[] = [
     original: 'const speedDecides = pool.multiModelSeats === 0;',
     mutated: 'const speedDecides = pool.offers.size === 1;',
     killer: `${CORE}/placement/choose.test.ts`,
-    titles: 'choose prefers the node that has the model resident',
+    titles: 'choose > prefers the node that has the model resident',
   },
 ];

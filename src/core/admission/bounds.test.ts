@@ -205,7 +205,7 @@ describe('what a full queue must not do', () => {
     world.apply({ kind: 'node-registered', node: nodeSpec('second') });
     world.submit(task(2, { className: 'low', tenant: 'r' }));
     for (const id of [3, 4]) world.submit(task(id, { className: 'critical', tenant: 'a' }));
-    world.end(2, { kind: 'failed', failure: 'connect', retryable: true });
+    world.end(2, { kind: 'failed', failure: 'refused', retryable: true });
     expect(world.accounts.queued).toBeLessThanOrEqual(2);
   });
 });
