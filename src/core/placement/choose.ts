@@ -82,37 +82,27 @@ function reset(choice: Choice): void {
 function considerRoomy(bucket: Bucket, task: TaskRecord, context: ChooseContext, out: Choice): void {
   const { roomy } = bucket;
   const limit = Math.min(roomy.size, task.triedNodes === null ? TIES_MAX : TIES_WITH_EXCLUSIONS_MAX);
+  const tie = context.config.placement.nearTieRatio;
   for (let index = 0; index < limit; index++) {
     const seat = roomy.at(index) as Seat;
     if (task.triedNodes?.includes(seat.node.spec.id)) continue;
     const doneAt = context.now + serviceUs(seat.node, task, context) / seat.node.rankFactor;
-    if (isBetterRoomy(seat, doneAt, task, context, out)) {
-      out.roomy = seat;
-      out.roomyDoneAt = doneAt;
-    }
+    const span = doneAt - context.now;
+    const bestSpan = out.roomyDoneAt - context.now;
+    if (span > bestSpan * (1 + tie)) continue;
+    const isTie = out.roomy !== null && span >= bestSpan * (1 - tie);
+    if (isTie && !winsTie(seat.node, (out.roomy as Seat).node, task, context)) continue;
+    out.roomy = seat;
+    out.roomyDoneAt = doneAt;
   }
 }
 
-function isBetterRoomy(
-  seat: Seat,
-  doneAt: MonoUs,
-  task: TaskRecord,
-  context: ChooseContext,
-  best: Choice,
-): boolean {
-  if (best.roomy === null) return true;
-  const { now } = context;
-  const tie = context.config.placement.nearTieRatio;
-  const span = doneAt - now;
-  const bestSpan = best.roomyDoneAt - now;
-  if (span < bestSpan * (1 - tie)) return true;
-  if (span > bestSpan * (1 + tie)) return false;
-  const a = seat.node;
-  const b = best.roomy.node;
+/** Among near-ties: the resident model, then least bound work, then a draw. */
+function winsTie(a: NodeRecord, b: NodeRecord, task: TaskRecord, context: ChooseContext): boolean {
   const { model } = task.spec;
   const residency = Number(a.residentModel === model) - Number(b.residentModel === model);
   if (residency !== 0 && a.offers.size > 1) return residency > 0;
-  const bound = a.remainingUs(now) - b.remainingUs(now);
+  const bound = a.remainingUs(context.now) - b.remainingUs(context.now);
   if (bound !== 0) return bound < 0;
   return context.prng.nextUint32() < 0x8000_0000;
 }
