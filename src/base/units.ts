@@ -37,7 +37,3 @@ export const US_PER_S = 1_000_000;
 export function msToUs(ms: DurationMs): DurationUs {
   return Math.round(ms * US_PER_MS) as DurationUs;
 }
-
-export function usToMs(us: DurationUs): DurationMs {
-  return (us / US_PER_MS) as DurationMs;
-}

@@ -1,6 +1,6 @@
 /** What an emulated fleet is made of. Read from a JSON file or given by a test. */
 import { z } from 'zod';
-import type { DurationMs, Tokens } from '../base/units.ts';
+import type { Tokens } from '../base/units.ts';
 import { HARDWARE, type Hardware } from './hardware.ts';
 
 const hardwareSchema = z.enum(HARDWARE as [Hardware, ...Hardware[]]);
@@ -79,9 +79,4 @@ export function parseFleetSpec(value: unknown): FleetSpecResult {
   const ids = new Set(parsed.data.nodes.map((node) => node.id));
   if (ids.size !== parsed.data.nodes.length) return { kind: 'invalid', detail: 'Node ids must be distinct' };
   return { kind: 'spec', spec: parsed.data };
-}
-
-/** Wall time of an emulated span. */
-export function wallMs(spec: Pick<EmulatedFleetSpec, 'speedup'>, emulatedMs: DurationMs): DurationMs {
-  return emulatedMs / spec.speedup;
 }

@@ -1,16 +1,7 @@
 /**
  * A task: what the scheduler knows of one request. Shapes, prompts and credentials stay at the edge.
  */
-import type {
-  Bytes,
-  ClassName,
-  DurationUs,
-  ModelId,
-  MonoUs,
-  RefUs,
-  TaskId,
-  TenantId,
-} from '../../base/units.ts';
+import type { Bytes, ClassName, ModelId, MonoUs, RefUs, TaskId, TenantId } from '../../base/units.ts';
 import type { Needs } from './needs.ts';
 
 export interface TaskSpec {
@@ -61,18 +52,3 @@ export interface Usage {
   readonly promptTokens?: number;
   readonly outputTokens?: number;
 }
-
-/** Where a task stands; the terminal states are the outcome kinds. */
-export type TaskState = 'queued' | 'running' | 'done';
-
-/** The four timestamps on every task, and its arrival. 0 where it has not happened. */
-export interface TaskTimeline {
-  receivedAt: MonoUs;
-  admittedAt: MonoUs;
-  decidedAt: MonoUs;
-  sentAt: MonoUs;
-  firstByteAt: MonoUs;
-  doneAt: MonoUs;
-}
-
-export type RetryAfterUs = DurationUs;
