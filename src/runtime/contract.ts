@@ -71,6 +71,8 @@ export interface NodeRow extends NodeView {
   readonly protocol: string;
   readonly source: NodeSource;
   readonly hardware: string;
+  /** What the engine says of its load is missing or frozen; our own count decides alone. */
+  readonly readingsStale: boolean;
 }
 
 export type RegisterResult =

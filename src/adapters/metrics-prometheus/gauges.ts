@@ -96,9 +96,15 @@ function depthRows(queue: CrossQueueView, names: GaugeNames): GaugeRow[] {
   }));
 }
 
-export function renderNodes(nodes: readonly NodeView[]): string {
+/** A node as the page tells it. */
+export interface MeasuredNode extends NodeView {
+  /** Its load readings are missing or frozen. */
+  readonly readingsStale?: boolean;
+}
+
+export function renderNodes(nodes: readonly MeasuredNode[]): string {
   const rows = nodes.slice(0, NODES_MAX);
-  const gauge = (name: string, help: string, pick: (node: NodeView) => number | undefined): string =>
+  const gauge = (name: string, help: string, pick: (node: MeasuredNode) => number | undefined): string =>
     renderGauge(
       { name: `spillway_node_${name}`, help, labels: ['node'] },
       rows.flatMap((node) => {
@@ -128,6 +134,13 @@ export function renderNodes(nodes: readonly NodeView[]): string {
         labels: ['node', 'state'],
       },
       rows.map((node) => ({ labels: [node.id, node.state], value: 1 })),
+    ),
+    gauge('readings_stale', '1 while the load readings of the node are missing or frozen.', (node) =>
+      Number(node.readingsStale ?? false),
+    ),
+    renderGauge(
+      { name: 'spillway_signal_active', help: '1 while a silent failure is found.', labels: ['signal'] },
+      [{ labels: ['stale-readings'], value: Number(nodes.some((node) => node.readingsStale === true)) }],
     ),
     renderGauge(
       { name: 'spillway_nodes', help: 'Nodes by state.', labels: ['state'] },

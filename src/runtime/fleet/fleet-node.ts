@@ -11,6 +11,7 @@ import type { NodeMemory, NodeSpec } from '../../core/scheduler/events.ts';
 import type { EngineDriver } from '../../ports/engine-driver.ts';
 import type { NodeEndpoint } from '../../ports/node-transport.ts';
 import type { NodeRecord, NodeSource } from '../../ports/registry-store.ts';
+import { createLoadPage, type LoadPage } from './load-page.ts';
 
 /** Offers that are taken from one node; an engine that lists more is cut there. */
 export const OFFERS_PER_NODE_MAX = 1_000;
@@ -44,6 +45,7 @@ export interface FleetNode {
   nextProbeAt: MonoUs;
   nextReadAt: MonoUs;
   probing: boolean;
+  readonly loadPage: LoadPage;
   /** What the last probe that told anything said. */
   alive: boolean;
   state: NodeState;
@@ -82,6 +84,7 @@ export function createFleetNode(start: NewNode): FleetNode {
     nextProbeAt: 0,
     nextReadAt: 0,
     probing: false,
+    loadPage: createLoadPage(),
     alive: true,
     state: 'unverified',
     detail: 'not probed yet',

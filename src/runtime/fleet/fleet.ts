@@ -8,7 +8,7 @@ import type { NodeId } from '../../base/units.ts';
 import type { NodeConfig } from '../../core/config/types.ts';
 import type { NodeState } from '../../core/health/state.ts';
 import type { Scheduler } from '../../core/scheduler/contract.ts';
-import type { SchedulerEvent } from '../../core/scheduler/events.ts';
+import type { EngineReading, SchedulerEvent } from '../../core/scheduler/events.ts';
 import type { EngineDriver, EngineProbe } from '../../ports/engine-driver.ts';
 import type { NodeTransport } from '../../ports/node-transport.ts';
 import type { RegistryStore } from '../../ports/registry-store.ts';
@@ -23,6 +23,7 @@ import {
   OFFERS_PER_NODE_MAX,
   sameDiscovery,
 } from './fleet-node.ts';
+import { lookedAt } from './load-page.ts';
 import { createMembership, type Membership } from './membership.ts';
 import type { ModelNames } from './model-names.ts';
 import type { NameResolver } from './node-url.ts';
@@ -76,9 +77,7 @@ export function createFleet(options: FleetOptions): Fleet {
     nodes: roster.all,
     intervalMs: options.reconcileMs,
     onProbe,
-    onReading: (node, reading) => {
-      if (roster.get(node.id) === node) apply({ kind: 'node-reading', nodeId: node.id, reading });
-    },
+    onReading,
     onScan: () => {
       for (const node of roster.all()) roster.leaveIfEmpty(node);
       keeper.sweep(roster.all());
@@ -105,7 +104,18 @@ export function createFleet(options: FleetOptions): Fleet {
       roster.tell(node);
       keeper.saveSoon(node);
     }
-    if (probe.reading !== undefined) apply({ kind: 'node-reading', nodeId: node.id, reading: probe.reading });
+    onReading(node, probe.reading);
+  }
+
+  function onReading(node: FleetNode, reading: EngineReading | undefined): void {
+    if (roster.get(node.id) !== node) return;
+    const { isStale: wasStale } = node.loadPage;
+    const told = lookedAt(node.loadPage, reading, clock.nowUs());
+    const { isStale } = node.loadPage;
+    if (isStale && !wasStale)
+      log.warn({ node: node.id }, 'Load readings of a node are stale; our own count decides');
+    else if (wasStale && !isStale) log.info({ node: node.id }, 'Load readings of a node are fresh again');
+    if (told !== undefined) apply({ kind: 'node-reading', nodeId: node.id, reading: told });
   }
 
   /** Marks a node by hand; resolves when the mark is durable. */

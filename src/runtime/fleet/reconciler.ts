@@ -14,6 +14,7 @@ import type { EngineReading } from '../../core/scheduler/events.ts';
 import type { EngineProbe } from '../../ports/engine-driver.ts';
 import type { CancelTimer, RuntimeClock } from '../clock.ts';
 import { endpointOf, type FleetNode } from './fleet-node.ts';
+import { isPressing } from './load-page.ts';
 
 /** Probes and readings under way at once; the others wait in order of their turn, each node once. */
 export const PROBES_MAX = 64;
@@ -21,7 +22,7 @@ export const PROBES_MAX = 64;
 const PROBE_MS_MAX: DurationMs = 3_000;
 /** The first look at a known fleet is spread over this time. */
 const FIRST_LOOK_MS: DurationMs = 5_000;
-/** Load of an engine that batches, while it works for us. */
+/** Load of an engine that batches, while it works for us or as long as it says that it can take no more. */
 const READ_MS: DurationMs = 1_000;
 /** How often the fleet is scanned for what is due: 10,000 comparisons take 20 µs. */
 const SCAN_MS: DurationMs = 250;
@@ -34,7 +35,8 @@ export interface ReconcilerOptions {
   readonly intervalMs: () => DurationMs;
   /** The result of a finished probe. Not called for a node that left or changed its endpoint meanwhile. */
   readonly onProbe: (node: FleetNode, probe: EngineProbe) => void;
-  readonly onReading: (node: FleetNode, reading: EngineReading) => void;
+  /** What a look at the load page gave; undefined when it gave no load. */
+  readonly onReading: (node: FleetNode, reading: EngineReading | undefined) => void;
   /** Called after every scan. */
   readonly onScan: () => void;
 }
@@ -77,7 +79,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     const isCurrent = (): boolean => !stopped && node.generation === generation;
     if (turn.work === 'read') {
       const reading = await readOf(node);
-      if (reading !== undefined && isCurrent()) options.onReading(node, reading);
+      if (isCurrent()) options.onReading(node, reading);
     } else {
       const probe = await probeOf(node, Math.min(PROBE_MS_MAX, options.intervalMs()));
       if (isCurrent()) options.onProbe(node, probe);
@@ -101,7 +103,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         node.nextProbeAt = nextTurn(node.nextProbeAt, now, intervalUs);
         node.nextReadAt = now + msToUs(READ_MS);
         enqueue(node, 'probe', nothing);
-      } else if (node.inflight > 0 && node.driver.read !== undefined && node.nextReadAt <= now) {
+      } else if (needsReading(node) && node.nextReadAt <= now) {
         node.nextReadAt = now + msToUs(READ_MS);
         enqueue(node, 'read', nothing);
       }
@@ -153,6 +155,10 @@ interface Turn {
 }
 
 function nothing(): void {}
+
+function needsReading(node: FleetNode): boolean {
+  return node.driver.read !== undefined && (node.inflight > 0 || isPressing(node.loadPage));
+}
 
 async function probeOf(node: FleetNode, timeoutMs: DurationMs): Promise<EngineProbe> {
   try {

@@ -118,5 +118,5 @@ export function createRoster(options: RosterOptions): Roster {
 function rowOf(node: FleetNode, view: NodeView | undefined): NodeRow | undefined {
   if (view === undefined) return undefined;
   const { url, protocol, hardware } = node.config;
-  return { ...view, url, protocol, source: node.source, hardware };
+  return { ...view, url, protocol, source: node.source, hardware, readingsStale: node.loadPage.isStale };
 }
