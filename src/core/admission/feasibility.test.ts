@@ -138,6 +138,52 @@ describe('deadlines at arrival', () => {
   });
 });
 
+describe('a node that was slow for a time', () => {
+  /** Fifteen tasks at a thirtieth of the speed that its hardware promises; then it recovers. */
+  function recovered(): CheckedScheduler {
+    const world = worldOf(1);
+    for (let id = 1; id <= 15; id++) {
+      world.submit(taskSpec(id, { deadlineAt: world.now + 10 * MINUTE }));
+      world.advance(30 * S);
+      world.end(id);
+    }
+    expect(world.submit(taskSpec(20, { deadlineAt: world.now + 10 * S }))).toMatchObject({
+      reason: 'too-slow',
+    });
+    return world;
+  }
+
+  test('gets one task to show that it has recovered, though by its last rate every deadline is too short', () => {
+    const world = recovered();
+    world.advance(30 * S);
+    expect(world.submit(taskSpec(21, { deadlineAt: world.now + 10 * S }))).toBeUndefined();
+    expect(world.runningOn('n0')).toEqual([21]);
+    world.advance(S);
+    world.end(21);
+    expect(world.submit(taskSpec(22, { deadlineAt: world.now + 10 * S }))).toBeUndefined();
+  });
+
+  test('gets no second one for a while when it has not', () => {
+    const world = recovered();
+    world.advance(30 * S);
+    world.submit(taskSpec(21, { deadlineAt: world.now + 10 * S }));
+    world.advance(30 * S);
+    world.end(21, { kind: 'ok' });
+    expect(world.outcomes.get(21)).toMatchObject({ kind: 'failed', reason: 'node-timeout' });
+    expect(world.submit(taskSpec(22, { deadlineAt: world.now + 10 * S }))).toMatchObject({
+      reason: 'too-slow',
+    });
+  });
+
+  test('is not tried with what its hardware could not do either', () => {
+    const world = recovered();
+    world.advance(30 * S);
+    expect(world.submit(taskSpec(21, { deadlineAt: world.now + 900 * MS }))).toMatchObject({
+      reason: 'too-slow',
+    });
+  });
+});
+
 describe('when every node is closed by a mark', () => {
   test('a refusal tells when the first of them may be back', () => {
     const world = worldOf(2);

@@ -85,6 +85,12 @@ export class RateCurve {
     this.#rates.fill(-1);
   }
 
+  /** Lets the next few tasks outweigh what was seen so far, and counts on the prior until then. */
+  doubt(): void {
+    this.#workUs.fill(0);
+    this.#timeUs.fill(0);
+  }
+
   /** Starts from what was learned before a restart. */
   restore(rate: Rate, observations: number): void {
     const nominalUs = 1_000_000;

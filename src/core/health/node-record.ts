@@ -97,6 +97,11 @@ export class NodeRecord implements HeapItem {
     return this.#overall.total(this.slotsMax(config), { isStated: this.spec.slots > 0 });
   }
 
+  /** What its hardware class promises, before anything was measured. */
+  get priorRate(): Rate {
+    return this.#prior.rate;
+  }
+
   get observations(): number {
     return this.#overall.observations;
   }
@@ -107,6 +112,16 @@ export class NodeRecord implements HeapItem {
     const rate = this.#overall.perTask(1);
     if (this.#overall.observations === BASELINE_MIN_OBSERVATIONS) this.baselineRate = rate;
     else if (this.baselineRate > 0) this.baselineRate += BASELINE_STEP * (rate - this.baselineRate);
+  }
+
+  /**
+   * What was measured a while ago is no proof any more: a node that was slow for a time would be refused everything
+   * with a short deadline, and so never show that it has recovered.
+   */
+  doubtRates(): void {
+    this.#overall.doubt();
+    this.#byModel.clear();
+    this.baselineRate = 0;
   }
 
   restoreRate(model: string, rate: Rate, observations: number): void {
@@ -183,7 +198,10 @@ export class NodeRecord implements HeapItem {
     const inflight = this.running.size;
     if (inflight === 0) return Math.max(now, this.refusedUntil);
     if (this.plannedRoomAt > now) return Math.max(this.refusedUntil, this.plannedRoomAt);
-    return Math.max(this.refusedUntil, now + Math.max(1_000, Math.round((now - this.progressAt) / 2 / inflight)));
+    return Math.max(
+      this.refusedUntil,
+      now + Math.max(1_000, Math.round((now - this.progressAt) / 2 / inflight)),
+    );
   }
 
   #plan(now: MonoUs): void {

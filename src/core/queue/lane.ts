@@ -231,6 +231,14 @@ export class Lane {
     return (own.classRecord.weight / classWeight) * (flow.weight / flowWeight);
   }
 
+  /** Sums the weights of the waiting flows anew, after a configuration changed them. O(flows that wait). */
+  reweigh(): void {
+    for (const laneClass of this.classes) {
+      laneClass.activeWeight = 0;
+      for (const laneFlow of laneClass.flows) laneClass.activeWeight += laneFlow.flow.weight;
+    }
+  }
+
   /** Work that the flow has waiting in this lane. */
   queuedUsOf(flow: Flow): RefUs {
     const laneClass = this.classes[flow.classRecord.index];

@@ -32,3 +32,21 @@ export function idleNodeFor(state: SchedulerState, lane: Lane, task: TaskRecord)
   const seat = state.choice.roomy;
   return seat !== null && meetsDeadline(state, task, seat.node, state.now) ? seat.node : null;
 }
+
+/**
+ * An idle node that is too slow by what was measured long ago, and fast enough by its prior: the task tries it, at most
+ * one per node and `exploreEveryMs`. No gate may need completed work in order to open again.
+ */
+export function doubtfulNodeFor(state: SchedulerState, lane: Lane, task: TaskRecord): NodeRecord | null {
+  const untilUs = state.now - state.config.placement.exploreEveryMs * 1_000;
+  for (const pool of lane.pools) {
+    const node = pool.fastest();
+    if (node === undefined || node.running.size > 0 || !node.hasRoom(state.now, state.config)) continue;
+    const wasMeasured = node.observations > 0 && node.lastDoneAt <= untilUs;
+    if (!wasMeasured || state.now + task.deadlineWorkUs / node.priorRate > task.deadlineAt) continue;
+    node.doubtRates();
+    state.fleet.place(node, state.now, state.config);
+    return node;
+  }
+  return null;
+}

@@ -119,23 +119,21 @@ describe('a new configuration', () => {
     expect([world.scheduler.nodes(world.now), world.accounts]).toEqual(before);
   });
 
-  test('with other weights of tenants keeps the books of shares right while they have a backlog', () => {
-    const world = new CheckedScheduler(defaultSchedulerConfig({ tenantWeights: [{ id: 'a', weight: 10 }] }));
+  test('with other weights of tenants keeps the shares right while they have a backlog', () => {
+    const admission = { flowWaitMsMax: 1_000_000, flowWaitDeadlineShare: 1 };
+    const weighted = (weight: number) =>
+      defaultSchedulerConfig({ admission, tenantWeights: [{ id: 'a', weight }] });
+    const world = new CheckedScheduler(weighted(10));
     world.apply({ kind: 'node-registered', node: nodeSpec('n') });
-    for (let id = 1; id <= 6; id++) world.submit(taskSpec(id, { tenant: id % 2 === 0 ? 'a' : 'b' }));
-    world.apply({
-      kind: 'config',
-      config: defaultSchedulerConfig({ tenantWeights: [{ id: 'a', weight: 1 }] }),
-    });
-    for (let i = 0; i < 4; i++) {
-      world.advance(S);
-      world.end([...world.permits.keys()][0] as number);
+    for (let id = 1; id <= 9; id++) {
+      world.submit(taskSpec(id, { tenant: id % 2 === 0 ? 'a' : 'b', deadlineAt: 3_600 * S }));
     }
-    world.submit(taskSpec(7, { tenant: 'b' }));
-    const view = world.scheduler.explain(7, world.now);
-    expect(view?.etaMs).toBeGreaterThanOrEqual(1_000);
-    expect(view?.etaMs).toBeLessThanOrEqual(4_000);
-    expect(view?.position).toBeLessThanOrEqual(2);
+    const etaMs = (): number | undefined => world.scheduler.explain(9, world.now)?.etaMs;
+    expect(etaMs(), 'its flow gets one part of eleven').toBe(34_000);
+    world.apply({ kind: 'config', config: weighted(1) });
+    expect(etaMs(), 'half').toBe(7_000);
+    for (const taskId of [2, 4, 6, 8]) world.apply({ kind: 'cancel', taskId });
+    expect(etaMs(), 'all').toBe(4_000);
   });
 });
 

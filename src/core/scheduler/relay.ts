@@ -34,6 +34,7 @@ export function reconfigure(state: SchedulerState, config: SchedulerConfig): voi
     relay(state, classes, config);
   }
   applyConfig(state, config);
+  for (const lane of state.fleet.lanes.values()) lane.reweigh();
   for (const node of state.fleet.nodes.values()) state.fleet.place(node, state.now, config);
 }
 

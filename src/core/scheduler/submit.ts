@@ -10,7 +10,7 @@ import { TaskRecord } from '../queue/task-record.ts';
 import { NO_RETRY, type RejectReason, type RetryHint } from '../request/outcome.ts';
 import type { TaskSpec } from '../request/task.ts';
 import { assign, dispatchArrival, hasRoom } from './dispatch.ts';
-import { idleNodeFor, makeWay } from './make-way.ts';
+import { doubtfulNodeFor, idleNodeFor, makeWay } from './make-way.ts';
 import { enqueue, retryHint } from './settle.ts';
 import { flowOf, type SchedulerState } from './state.ts';
 import type { IneligibleReason } from './views.ts';
@@ -29,7 +29,10 @@ export function submit(state: SchedulerState, spec: TaskSpec): void {
   if (!spec.deadlineWished) {
     task.deadlineAt = Math.max(task.deadlineAt, state.now + Math.ceil(admission.serviceTimesMin * bestUs));
   }
-  if (state.now + bestUs > task.deadlineAt) return reject(state, spec, 'too-slow', NO_RETRY);
+  if (state.now + bestUs > task.deadlineAt) {
+    const doubtful = doubtfulNodeFor(state, lane, task);
+    return doubtful === null ? reject(state, spec, 'too-slow', NO_RETRY) : admit(state, lane, task, doubtful);
+  }
   const claimed = claimPastGate(state, lane, task);
   if (claimed === 'refused') {
     lane.saturatedUntil = state.now + admission.flowWaitMsMax * 1_000;
