@@ -33,11 +33,21 @@ export interface CaseBench {
   fleet(input: EmulatedFleetInput): Promise<EmulatedFleet>;
   /** A scripted node; probes are answered for it, with the given models. */
   node(script: NodeScript, models?: readonly string[]): Promise<TestNode>;
+  /** The same as an engine of the vLLM kind, with a load page under the test's hand. */
+  vllm(script: NodeScript): Promise<LoadedNode>;
   gateway(input: ConfigInput, options?: StartOptions): Promise<StartedGateway>;
   /** A client of the gateway with kept connections. */
   client(dataUrl: string): HttpClient;
   onEnd(close: () => Promise<unknown> | void): void;
   end(): Promise<void>;
+}
+
+export interface LoadedNode extends TestNode {
+  /** What the load page says. */
+  load: { running: number; waiting: number; cacheUse: number };
+  /** How it says it: as it should, with 404, with bytes that are no load, or not at all. */
+  page: 'good' | 'missing' | 'garbage' | 'silent';
+  readonly reads: number;
 }
 
 export function createCaseBench(): CaseBench {
@@ -57,6 +67,20 @@ export function createCaseBench(): CaseBench {
       });
       onEnd(() => node.close());
       return node;
+    },
+    async vllm(script) {
+      const load = { running: 0, waiting: 0, cacheUse: 0 };
+      const own = { load, page: 'good' as LoadedNode['page'], reads: 0 };
+      const node = await startNode((res, seen) => {
+        if (seen.method !== 'GET') script(res, seen);
+        else if (seen.url !== '/metrics') sendJson(res, 200, { object: 'list', data: [{ id: 'tiny' }] });
+        else {
+          own.reads += 1;
+          sendLoad(res, own);
+        }
+      });
+      onEnd(() => node.close());
+      return Object.assign(own, node);
     },
     async gateway(input, options = {}) {
       const server = { port: 0, drainMs: 100, ...input.server };
@@ -80,6 +104,19 @@ export function createCaseBench(): CaseBench {
       for (const close of closers.splice(0).reverse()) await close();
     },
   };
+}
+
+function sendLoad(res: Parameters<NodeScript>[0], { load, page }: Pick<LoadedNode, 'load' | 'page'>): void {
+  if (page === 'silent') return;
+  res.writeHead(page === 'missing' ? 404 : 200, { 'content-type': 'text/plain' });
+  if (page !== 'good') res.end('<html>no load here</html>');
+  else {
+    res.end(
+      `vllm:num_requests_running{model_name="tiny"} ${load.running}\n` +
+        `vllm:num_requests_waiting{model_name="tiny"} ${load.waiting}\n` +
+        `vllm:kv_cache_usage_perc{model_name="tiny"} ${load.cacheUse}\n`,
+    );
+  }
 }
 
 /** Looks until `look` gives something true, and returns that; fails with the message after `ms`. */
