@@ -4,6 +4,9 @@
  * A node with few models sits in one pool per model; a node with many sits in a single pool shared by all nodes of
  * the same offer. So a completion touches few pools, and a volunteer network with arbitrary model lists still gets
  * one pool per model. Lanes are identified by the set of pools that can serve: tasks that the same nodes can serve.
+ *
+ * Pools that a lane or a node connects are one domain: only there does service to one take something from another, so
+ * shares are counted per domain. Without it, a class that keeps a node of its own busy would be starved elsewhere.
  */
 import type { MonoUs } from '../../base/units.ts';
 import type { SchedulerConfig } from '../config/types.ts';
@@ -13,7 +16,7 @@ import { Lane } from '../queue/lane.ts';
 import type { ModelOffer, Needs } from '../request/needs.ts';
 import type { IneligibleReason } from '../scheduler/views.ts';
 import { missingNeed } from './eligibility.ts';
-import { Pool } from './pool.ts';
+import { Pool, type Seat } from './pool.ts';
 
 /** Up to here a node sits in a pool per model. */
 const MODELS_PER_NODE_MAX = 8;
@@ -33,6 +36,7 @@ export class Fleet {
   readonly #models: Map<string, ModelPools> = new Map();
   #classes: readonly ClassRecord[];
   #poolOrder = 0;
+  #domainsAreStale = false;
 
   constructor(classes: readonly ClassRecord[]) {
     this.#classes = classes;
@@ -51,6 +55,8 @@ export class Fleet {
     const models = [...node.offers.keys()].sort();
     const groups = models.length > MODELS_PER_NODE_MAX ? [models] : models.map((model) => [model]);
     node.seats = groups.map((group) => this.#poolFor(node, group).join(node));
+    const [first] = node.seats;
+    if (node.seats.some(({ pool }) => pool.domain !== first?.pool.domain)) this.#connect();
     this.nodes.set(node.spec.id, node);
   }
 
@@ -106,11 +112,38 @@ export class Fleet {
       }
     }
     this.lanes.clear();
+    this.#domainsAreStale = true;
     for (const entry of this.#models.values()) entry.plain = null;
     this.lanesAreStale = false;
   }
 
+  /** A node connects what was apart: shares are counted together from the next relay on. */
+  #connect(): void {
+    this.#domainsAreStale = true;
+    this.lanesAreStale = true;
+  }
+
+  /** Tells the domains apart. O(nodes + pools), and only when a lane is made after pools came, went or were connected. */
+  #partition(): void {
+    this.#domainsAreStale = false;
+    const sets = new Map<Pool, Pool>();
+    for (const { pools } of this.#models.values())
+      for (const pool of pools) unite(sets, pool, pools[0] as Pool);
+    for (const { seats } of this.nodes.values()) {
+      for (const { pool } of seats) unite(sets, pool, (seats[0] as Seat).pool);
+    }
+    const ids = new Map<Pool, number>();
+    for (const pool of this.#pools.values()) {
+      const root = rootOf(sets, pool);
+      const id = ids.get(root) ?? ids.size;
+      ids.set(root, id);
+      if (pool.domain !== id && pool.lanes.length > 0) this.lanesAreStale = true;
+      pool.domain = id;
+    }
+  }
+
   #lane(pools: readonly Pool[]): Lane {
+    if (this.#domainsAreStale) this.#partition();
     const key = pools.map((pool) => pool.order).join(',');
     const known = this.lanes.get(key);
     if (known !== undefined) return known;
@@ -135,7 +168,7 @@ export class Fleet {
         entry.plain = null;
       }
     }
-    this.lanesAreStale = true;
+    this.#connect();
     return pool;
   }
 
@@ -149,6 +182,19 @@ export class Fleet {
     }
     this.lanesAreStale = true;
   }
+}
+
+function rootOf(sets: ReadonlyMap<Pool, Pool>, pool: Pool): Pool {
+  let root = pool;
+  for (let next = sets.get(root); next !== undefined && next !== root; next = sets.get(root)) root = next;
+  return root;
+}
+
+function unite(sets: Map<Pool, Pool>, a: Pool, b: Pool): void {
+  const root = rootOf(sets, b);
+  sets.set(root, root);
+  sets.set(rootOf(sets, a), root);
+  sets.set(a, root);
 }
 
 /** What matters for eligibility, in a fixed order; the upstream name does not. */

@@ -81,6 +81,8 @@ export class Pool {
   readonly seats: Set<Seat> = new Set();
   readonly lanes: Lane[] = [];
   backloggedLanes = 0;
+  /** Pools that compete with this one are of the same domain; see fleet.ts. */
+  domain = 0;
   roomySeats = 0;
   /** Seats whose node offers other models as well: for those a swap counts, and not speed alone. */
   multiModelSeats = 0;

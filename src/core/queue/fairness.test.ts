@@ -58,6 +58,15 @@ describe('every backlogged class', () => {
     for (const from of [MINUTE, 2 * MINUTE]) expectShares(load, [from, from + MINUTE]);
   });
 
+  test('gets it although one of its tenants keeps a node of another model busy, which nobody else could use', () => {
+    const elsewhere = flow('low', { tenant: 'elsewhere', models: ['other'] });
+    const load = new BackloggedRun([...CLASSES, elsewhere], 5);
+    for (let i = 0; i < 5; i++) load.addNode(`n${i}`, 1, { sigma: 0.2 });
+    load.addNode('own', 1, { models: [{ model: 'other' }] });
+    load.runUntil(2 * MINUTE);
+    expectShares(load, [MINUTE, 2 * MINUTE], 'm');
+  });
+
   test('shares what a class leaves that asks for little, in proportion to the weights', () => {
     const load = new BackloggedRun([flow('normal'), flow('low')], 1);
     for (let i = 0; i < 6; i++) load.addNode(`n${i}`, 1, { sigma: 0.2 });
@@ -80,8 +89,12 @@ describe('every backlogged class', () => {
   });
 });
 
-function expectShares(load: BackloggedRun, [from, until]: readonly [number, number]): void {
-  const served = load.servedUs(from, until, (task) => task.className);
+/** Of what was served, in all or to one model. */
+function expectShares(load: BackloggedRun, [from, until]: readonly [number, number], model?: string): void {
+  const served = load.servedUs(from, until, (task) =>
+    model === undefined || task.model === model ? task.className : 'of another model',
+  );
+  served.delete('of another model');
   const total = [...served.values()].reduce((sum, us) => sum + us, 0);
   for (const [name, share] of SHARES) {
     const due = SHARE_MIN * share * total - TASK_US_MAX;

@@ -1,9 +1,10 @@
 /**
- * Classes and flows: who is served how much, over all lanes.
+ * Classes and flows: who is served how much, over all lanes that compete.
  *
- * A flow is (class, tenant). Its `served` counter grows by work/weight at each dispatch and is shared by every lane,
- * so a tenant that is served in one lane falls behind in all lanes where it waits at the same time. What it got in a
- * lane while it did not wait in another is not held against it there: see the offsets in lane.ts.
+ * A flow is (class, tenant). Its `served` counter grows by work/weight at each dispatch and is shared by every lane of
+ * a domain (lanes that compete for nodes, see fleet.ts), so a tenant that is served in one lane falls behind in all
+ * lanes of the domain where it waits at the same time. What it got in a lane while it did not wait in another is not
+ * held against it there: see the offsets in lane.ts. What was served elsewhere took nothing from anybody here.
  */
 import { type HeapItem, KeyedHeap } from '../../base/keyed-heap.ts';
 import type { Bytes, RefUs, TenantId } from '../../base/units.ts';
@@ -28,6 +29,19 @@ export class ServedCounter {
   }
 }
 
+/** One counter per domain, made on first use. At most one per model. */
+export class ServedCounters {
+  readonly #byDomain: ServedCounter[] = [];
+
+  of(domain: number): ServedCounter {
+    return (this.#byDomain[domain] ??= new ServedCounter());
+  }
+
+  get total(): number {
+    return this.#byDomain.reduce((sum, counter) => sum + counter.served, 0);
+  }
+}
+
 /** How much is queued: the three bounded quantities. */
 export interface Holding {
   tasks: number;
@@ -40,13 +54,19 @@ export class ClassRecord {
   config: ClassConfig;
   /** Weight after the floor was applied; see `effectiveWeights`. */
   weight: number;
-  readonly counter: ServedCounter = new ServedCounter();
+  readonly counters: ServedCounters;
   readonly queued: Holding = { tasks: 0, workUs: 0, bytes: 0 };
   readonly flows: Map<TenantId, Flow> = new Map();
   /** Flows with queued tasks, most queued work first: where the next victim is found. */
   readonly victims: KeyedHeap<Flow> = new KeyedHeap<Flow>();
 
-  constructor(index: number, config: ClassConfig, weight: number) {
+  constructor(
+    index: number,
+    config: ClassConfig,
+    weight: number,
+    counters: ServedCounters = new ServedCounters(),
+  ) {
+    this.counters = counters;
     this.index = index;
     this.config = config;
     this.weight = weight;
@@ -66,7 +86,7 @@ export class Flow implements HeapItem {
   readonly tenant: TenantId;
   readonly order: number;
   weight: number;
-  readonly counter: ServedCounter = new ServedCounter();
+  readonly counters: ServedCounters = new ServedCounters();
   readonly queued: Holding = { tasks: 0, workUs: 0, bytes: 0 };
   /** What the tenant has queued in all classes together; shared by its flows. */
   readonly tenantQueued: Holding;

@@ -2,7 +2,7 @@
  * A lane: the queue of tasks that the same nodes can serve. Order: class, then tenant, both by start-time fair
  * queueing over work; then earliest deadline inside the flow (Goyal, Vin, Chen 1996; counters as in VTC, OSDI'24).
  *
- * Tags. A flow's tag in a lane is `flow.served + offset`. The counter is shared by all lanes; the offset is fixed
+ * Tags. A flow's tag in a lane is `served + offset`. The counter is shared by the lanes of a domain; the offset is fixed
  * when the flow becomes backlogged *here*: its tag is then the greater of its last tag and the least tag of those
  * backlogged here. So nobody hoards credit while idle, a light class never waits behind a backlog, and a lane that
  * no node serves cannot hold everybody's clock back. Without a backlog the floor is the greatest tag ever served.
@@ -14,7 +14,7 @@ import { type HeapItem, KeyedHeap } from '../../base/keyed-heap.ts';
 import type { MonoUs, RefUs } from '../../base/units.ts';
 import type { Pool } from '../placement/pool.ts';
 import { DeadlineHeap } from './deadline-heap.ts';
-import type { ClassRecord, Flow } from './flow.ts';
+import type { ClassRecord, Flow, ServedCounter } from './flow.ts';
 import { isMoreUrgent, type TaskRecord } from './task-record.ts';
 
 /** Size octaves of a flow are told apart by the power of two of its work in milliseconds, up to 2^30. */
@@ -29,6 +29,7 @@ interface Octave {
 }
 
 export class LaneFlow implements HeapItem {
+  readonly counter: ServedCounter;
   readonly flow: Flow;
   readonly laneClass: LaneClass;
   readonly order: number;
@@ -44,13 +45,14 @@ export class LaneFlow implements HeapItem {
   readonly octaves: Octave[] = [];
 
   constructor(flow: Flow, laneClass: LaneClass) {
+    this.counter = flow.counters.of(laneClass.domain);
     this.flow = flow;
     this.laneClass = laneClass;
     this.order = flow.order;
   }
 
   get tag(): number {
-    return this.flow.counter.served + this.offset + this.scanned;
+    return this.counter.served + this.offset + this.scanned;
   }
 
   /** The earliest deadline among the octaves that this scan has not closed. */
@@ -74,6 +76,8 @@ export class LaneFlow implements HeapItem {
 
 export class LaneClass {
   readonly classRecord: ClassRecord;
+  readonly domain: number;
+  readonly counter: ServedCounter;
   /** Backlogged flows by tag. */
   readonly flows: KeyedHeap<LaneFlow> = new KeyedHeap<LaneFlow>();
   tasks = 0;
@@ -86,12 +90,14 @@ export class LaneClass {
   /** Sum of the weights of backlogged flows. */
   activeWeight = 0;
 
-  constructor(classRecord: ClassRecord) {
+  constructor(classRecord: ClassRecord, domain: number) {
     this.classRecord = classRecord;
+    this.domain = domain;
+    this.counter = classRecord.counters.of(domain);
   }
 
   get tag(): number {
-    return this.classRecord.counter.served + this.offset + this.scanned;
+    return this.counter.served + this.offset + this.scanned;
   }
 
   /** The backlogged flow with the least tag; its key is fresh. */
@@ -122,9 +128,10 @@ export class Lane {
   readonly #touched: LaneFlow[] = [];
 
   constructor(key: string, pools: readonly Pool[], classes: readonly ClassRecord[]) {
+    const domain = pools[0]?.domain ?? 0;
     this.key = key;
     this.pools = pools;
-    this.classes = classes.map((classRecord) => new LaneClass(classRecord));
+    this.classes = classes.map((classRecord) => new LaneClass(classRecord, domain));
   }
 
   /** Adds a task to its flow. The flow's own books (`Flow.enter`) are the caller's. */
@@ -172,8 +179,10 @@ export class Lane {
     const laneClass = laneFlow.laneClass;
     const { flow } = laneFlow;
     this.laneTag += task.workUs / this.#activeClassWeight();
-    laneClass.classRecord.counter.charge(task.workUs, laneClass.classRecord.weight);
-    flow.counter.charge(task.workUs, flow.weight);
+    laneClass.counter.charge(task.workUs, laneClass.classRecord.weight);
+    laneFlow.counter.charge(task.workUs, flow.weight);
+    task.classCounter = laneClass.counter;
+    task.flowCounter = laneFlow.counter;
     laneClass.ceiling = Math.max(laneClass.ceiling, laneFlow.tag);
     this.#ceiling = Math.max(this.#ceiling, laneClass.tag);
     task.chargedUs = task.workUs;
@@ -267,7 +276,7 @@ export class Lane {
     let floor = Number.POSITIVE_INFINITY;
     for (const other of this.classes) if (other.tasks > 0) floor = Math.min(floor, other.tag);
     if (floor === Number.POSITIVE_INFINITY) floor = this.#ceiling;
-    laneClass.offset = Math.max(laneClass.lastTag, floor) - laneClass.classRecord.counter.served;
+    laneClass.offset = Math.max(laneClass.lastTag, floor) - laneClass.counter.served;
   }
 
   #activeClassWeight(): number {
@@ -292,7 +301,7 @@ function activateFlow(laneFlow: LaneFlow, laneClass: LaneClass): void {
   const floor =
     least === undefined || least.heapKey === Number.POSITIVE_INFINITY ? laneClass.ceiling : least.tag;
   const tag = Math.max(laneFlow.lastTag, floor);
-  laneFlow.offset = tag - laneFlow.flow.counter.served;
+  laneFlow.offset = tag - laneFlow.counter.served;
   laneClass.flows.push(laneFlow, tag);
   laneClass.activeWeight += laneFlow.flow.weight;
 }

@@ -5,7 +5,7 @@
 import type { DurationUs, MonoUs, NodeId, RefUs } from '../../base/units.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { TaskSpec } from '../request/task.ts';
-import type { Flow } from './flow.ts';
+import type { Flow, ServedCounter } from './flow.ts';
 import type { Lane, LaneFlow } from './lane.ts';
 
 export class TaskRecord {
@@ -56,6 +56,9 @@ export class TaskRecord {
   startInflight = 0;
   predictedUs: DurationUs = 0;
   chargedUs: RefUs = 0;
+  /** The counters that were charged for it, and are corrected at its end. */
+  classCounter: ServedCounter | null = null;
+  flowCounter: ServedCounter | null = null;
 
   constructor(spec: TaskSpec, flow: Flow, now: MonoUs) {
     this.spec = spec;

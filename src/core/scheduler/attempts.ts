@@ -159,11 +159,11 @@ function correct(task: TaskRecord, actualUs: number): void {
   const record = flow.classRecord;
   const difference = actualUs - task.chargedUs;
   if (difference > 0) {
-    record.counter.charge(difference, record.weight);
-    flow.counter.charge(difference, flow.weight);
+    task.classCounter?.charge(difference, record.weight);
+    task.flowCounter?.charge(difference, flow.weight);
   } else {
-    record.counter.refund(-difference, record.weight);
-    flow.counter.refund(-difference, flow.weight);
+    task.classCounter?.refund(-difference, record.weight);
+    task.flowCounter?.refund(-difference, flow.weight);
   }
   task.chargedUs = actualUs;
 }

@@ -123,12 +123,12 @@ function dumpOf(state: SchedulerState, now: MonoUs): unknown {
     classes: state.classes.map((record) => ({
       name: record.config.name,
       share: record.weight,
-      served: record.counter.served,
+      served: record.counters.total,
       queued: record.queued,
       flows: [...record.flows.values()].slice(0, TENANTS_SHOWN_MAX).map((flow) => ({
         tenant: flow.tenant,
         weight: flow.weight,
-        served: flow.counter.served,
+        served: flow.counters.total,
         queued: flow.queued,
         running: flow.running,
       })),

@@ -43,6 +43,7 @@ function relay(state: SchedulerState, classes: ClassRecord[], config: SchedulerC
   const tasks = queuedTasks(state);
   for (const task of tasks) dequeue(state, task);
   const previous = new Map(state.classByName);
+  for (const record of state.classes) for (const flow of record.flows.values()) flow.laneFlows.length = 0;
   state.classes = classes;
   state.classByName = new Map(classes.map((record) => [record.config.name, record]));
   state.fleet.relay(classes);

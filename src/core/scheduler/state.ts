@@ -141,9 +141,12 @@ export function classRecords(
 ): ClassRecord[] {
   const weights = effectiveWeights(config.classes);
   return config.classes.map((classConfig, index) => {
-    const record = new ClassRecord(index, classConfig, weights[index] as number);
-    record.counter.served = known.get(classConfig.name)?.counter.served ?? 0;
-    return record;
+    return new ClassRecord(
+      index,
+      classConfig,
+      weights[index] as number,
+      known.get(classConfig.name)?.counters,
+    );
   });
 }
 
