@@ -66,6 +66,10 @@ export class NodeRecord implements HeapItem {
   reservedUs: DurationUs = 0;
   /** How the node is ranked against its measured speed; see pool.ts. */
   rankFactor: Rate = 1;
+  /** Slots, rate alone, and rate of the next task, as of the last `plan`: what placement reads. */
+  slotsNow = 1;
+  soloRate: Rate = 1;
+  nextRate: Rate = 1;
   state: NodeState = 'unverified';
 
   constructor(spec: NodeSpec, order: number) {
@@ -90,6 +94,24 @@ export class NodeRecord implements HeapItem {
   /** Speed over all models: what the index orders by. */
   speed(inflight: number): Rate {
     return this.#overall.perTask(inflight);
+  }
+
+  /** Refreshes what placement reads. Call after every change of the node's work, marks or rates. */
+  plan(config: SchedulerConfig): void {
+    this.slotsNow = this.slotsMax(config);
+    this.soloRate = this.#overall.perTask(1);
+    this.nextRate = this.slotsNow === 1 ? this.soloRate : this.#overall.perTask(this.#nextInflight());
+  }
+
+  /** Rate at which the next task of a model would run. */
+  nextRateOf(model: string): Rate {
+    if (this.offers.size === 1) return this.nextRate;
+    const curve = this.#byModel.get(model);
+    return curve === undefined ? this.nextRate : curve.perTask(this.#nextInflight());
+  }
+
+  #nextInflight(): number {
+    return Math.min(this.running.size + 1, this.slotsNow);
   }
 
   /** Whole rate at full use: the node's part of a lane's capacity. */

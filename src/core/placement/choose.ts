@@ -42,14 +42,12 @@ export interface ChooseContext {
 
 /** Time the node needs for the task once it starts, swap included. */
 export function serviceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
-  const inflight = Math.min(node.running.size + 1, node.slotsMax(context.config));
-  return swapUs(node, task, context.config) + task.workUs / node.rateOf(task.spec.model, inflight);
+  return swapUs(node, task, context.config) + task.workUs / node.nextRateOf(task.spec.model);
 }
 
 /** Time until what the deadline bounds is done: the first byte of a stream, else the whole task. */
 export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
-  const inflight = Math.min(node.running.size + 1, node.slotsMax(context.config));
-  return swapUs(node, task, context.config) + task.deadlineWorkUs / node.rateOf(task.spec.model, inflight);
+  return swapUs(node, task, context.config) + task.deadlineWorkUs / node.nextRateOf(task.spec.model);
 }
 
 /** Fills `out` with the best seat with room and the best busy one. O(pools x buckets). */

@@ -26,6 +26,8 @@ const RECHECK_US_MIN: DurationUs = 10_000;
 const RECHECK_US_MAX: DurationUs = 1_000_000;
 /** Held tasks among which the one that loses least is chosen, once one can afford the loss. */
 const COMPARED_MIN = 4;
+/** Behind a queue this many times as long as the loss, the first in line takes the node without comparison. */
+const NEGLIGIBLE_LOSS = 1 / 8;
 
 interface HeldTask {
   readonly task: TaskRecord;
@@ -40,6 +42,12 @@ export function hasRoom(lane: Lane): boolean {
 
 /** A node got room, or came back: serves its lanes, the one with least served work first. */
 export function dispatchNode(state: SchedulerState, node: NodeRecord): void {
+  const only = node.seats.length === 1 ? node.seats[0]?.pool.lanes : undefined;
+  if (only?.length === 1) {
+    const lane = only[0] as Lane;
+    if (lane.tasks > 0 && hasRoomNow(node)) offer(state, lane, node);
+    return;
+  }
   const lanes: Lane[] = [];
   for (const { pool } of node.seats) {
     for (const lane of pool.lanes) if (lane.tasks > 0 && !lanes.includes(lane)) lanes.push(lane);
@@ -51,14 +59,16 @@ export function dispatchNode(state: SchedulerState, node: NodeRecord): void {
 /** Offers one node with room to the lane, until it has none or nobody wants it. */
 function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
   const held: HeldTask[] = [];
-  let isAffordable = false;
-  while (hasRoomNow(node) && held.length < (isAffordable ? COMPARED_MIN : state.config.placement.heldMax)) {
+  let heldMax = state.config.placement.heldMax;
+  while (hasRoomNow(node) && held.length < heldMax) {
     const task = lane.next();
     if (task === null) break;
     const waiting = placeOrHold(state, lane, task);
     if (waiting === null) continue;
     held.push(waiting);
-    isAffordable ||= lossUs(state, waiting, node) <= affordableUs(state, lane);
+    const loss = lossUs(state, waiting, node);
+    if (loss <= laneDrainUs(lane) * NEGLIGIBLE_LOSS) break;
+    if (loss <= affordableUs(state, lane)) heldMax = Math.min(heldMax, COMPARED_MIN);
   }
   while (hasRoomNow(node) && releaseTo(state, lane, held, node));
   lane.endScan();
