@@ -11,7 +11,7 @@ import type { LoadMessage } from './load-worker.ts';
 import { type Observation, observe } from './observation.ts';
 import type { DemoPlan } from './plan.ts';
 import { type DemoProcess, type Processes, waitFor } from './processes.ts';
-import { type PolicyReport, recoveryOf, reportOf } from './report.ts';
+import { type PolicyReport, recoveryOf, reportOf, type UserRecord } from './report.ts';
 import type { View } from './view.ts';
 
 const GATEWAY_START_MS = 30_000;
@@ -30,6 +30,8 @@ export interface Stage {
 }
 
 export interface PolicyRun {
+  /** Every user, for who wants to look closer than the report. */
+  readonly users: readonly UserRecord[];
   readonly report: PolicyReport;
   readonly hasRecovered: boolean;
   readonly learned: LearnedRates;
@@ -53,7 +55,8 @@ export async function runPolicy(stage: Stage, policy: DemoPolicy): Promise<Polic
       embedding: result.embedding,
     });
     for (const detail of result.untypedDetails) process.stderr.write(`${policy}: untyped error: ${detail}\n`);
-    return { report, hasRecovered: recoveryOf(plan, result.users).kind === 'recovered', learned };
+    const hasRecovered = recoveryOf(plan, result.users).kind === 'recovered';
+    return { users: result.users, report, hasRecovered, learned };
   } finally {
     await Promise.all([worker.stop(), gateway.stop()]);
   }

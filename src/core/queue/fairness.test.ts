@@ -19,7 +19,7 @@ function flow(className: string, change: Partial<FlowLoad> = {}): FlowLoad {
     className,
     tenant: `of ${className}`,
     models: ['m'],
-    workUs: [50 * MS, 500 * MS],
+    workUs: [25 * MS, TASK_US_MAX],
     depth: 24,
     ...change,
   };

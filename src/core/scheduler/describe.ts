@@ -140,10 +140,12 @@ function dumpOf(state: SchedulerState, now: MonoUs): unknown {
       workUs: lane.workUs,
       capacity: laneCapacity(lane),
       isHeld: state.heldLanes.has(lane),
+      reservations: lane.reservations,
     })),
     nodes: [...state.fleet.nodes.values()].map((node) => ({
       ...nodeView(state, node, now),
       running: [...node.running].map((task) => task.spec.id),
+      reservedUs: node.reservedUs,
     })),
   };
 }

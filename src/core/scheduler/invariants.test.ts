@@ -60,9 +60,10 @@ describe('createScheduler.apply', () => {
         world.advance(S);
         expect(world.outcomes.size).toBe(world.specs.size);
         expect(world.accounts).toMatchObject({ queued: 0, running: 0 });
-        const { permits, lanes, classes } = world.scheduler.dump(world.now) as Dump;
+        const { permits, lanes, nodes, classes } = world.scheduler.dump(world.now) as Dump;
         expect(permits).toBe(0);
-        for (const lane of lanes) expect(lane).toMatchObject({ tasks: 0, workUs: 0 });
+        for (const lane of lanes) expect(lane).toMatchObject({ tasks: 0, workUs: 0, reservations: 0 });
+        for (const node of nodes) expect(node).toMatchObject({ inflight: 0, reservedUs: 0 });
         for (const record of classes) {
           expect(record.queued).toEqual({ tasks: 0, workUs: 0, bytes: 0 });
           for (const flow of record.flows)
@@ -100,6 +101,7 @@ describe('createScheduler.apply', () => {
 
 interface Dump {
   readonly permits: number;
+  readonly nodes: readonly { readonly inflight: number; readonly reservedUs: number }[];
   readonly lanes: readonly { readonly tasks: number; readonly workUs: number }[];
   readonly classes: readonly {
     readonly served: number;
