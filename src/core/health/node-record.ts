@@ -125,8 +125,12 @@ export class NodeRecord implements HeapItem {
 
   learn(model: string, workUs: RefUs, timeUs: DurationUs, inflight: number): void {
     this.#overall.observe(workUs, timeUs, inflight);
-    if (this.offers.size > 1) this.#curveOf(model).observe(workUs, timeUs, inflight);
     const rate = this.#overall.perTask(1);
+    if (this.offers.size > 1) {
+      const curve = this.#curveOf(model);
+      curve.observe(workUs, timeUs, inflight);
+      for (const { pool } of this.seats) pool.modelSpread = Math.max(pool.modelSpread, curve.perTask(1) / rate);
+    }
     if (this.#overall.observations === BASELINE_MIN_OBSERVATIONS) this.baselineRate = rate;
     else if (this.baselineRate > 0) this.baselineRate += BASELINE_STEP * (rate - this.baselineRate);
   }

@@ -56,8 +56,8 @@ export function choose(pools: readonly Pool[], task: TaskRecord, context: Choose
   for (const pool of pools) {
     const speedDecides = pool.multiModelSeats === 0;
     for (const bucket of pool.buckets) {
-      // No node of this bucket or a slower one is fast enough to beat that, unless a swap or a model's own rate decides.
-      const isTooSlow = speedDecides && context.now + task.workUs / bucket.speedMax >= earliest(out);
+      // No node of this bucket or a slower one can beat that, even at the rate of its best model and without a swap.
+      const isTooSlow = context.now + task.workUs / (bucket.speedMax * pool.modelSpread) >= earliest(out);
       if (isTooSlow && out.roomy !== null) break;
       if (!isTooSlow && bucket.busy.size > 0) considerBusy(bucket, task, context, out);
       if (bucket.roomy.size > 0) considerRoomy(bucket, task, context, out);

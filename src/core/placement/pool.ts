@@ -84,6 +84,8 @@ export class Pool {
   roomySeats = 0;
   /** Seats whose node offers other models as well: for those a swap counts, and not speed alone. */
   multiModelSeats = 0;
+  /** How much faster than its node's speed any single model was seen to run; 1 where nodes serve one model. */
+  modelSpread = 1;
   typicalWorkUs: RefUs = 1_000_000;
   /** When an idle node may next be explored, and where the search goes on. */
   exploreAt: MonoUs = 0;

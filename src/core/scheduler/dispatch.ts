@@ -58,6 +58,7 @@ export function dispatchNode(state: SchedulerState, node: NodeRecord): void {
 
 /** Offers one node with room to the lane, until it has none or nobody wants it. */
 function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
+  if (node.nextRate <= lane.declinedRate && state.now < lane.declinedUntil) return recheckAt(state, lane, lane.declinedUntil);
   const held: HeldTask[] = [];
   let heldMax = state.config.placement.heldMax;
   while (hasRoomNow(node) && held.length < heldMax) {
@@ -72,6 +73,7 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
   }
   while (hasRoomNow(node) && releaseTo(state, lane, held, node));
   lane.endScan();
+  if (held.length > 0 && hasRoomNow(node)) decline(state, lane, node);
   scheduleRecheck(state, lane, held);
 }
 
@@ -188,8 +190,19 @@ function scheduleRecheck(state: SchedulerState, lane: Lane, held: readonly HeldT
   let expectedAt = Number.POSITIVE_INFINITY;
   for (const { doneAt } of held) expectedAt = Math.min(expectedAt, doneAt);
   const waitUs = Math.min(RECHECK_US_MAX, Math.max(RECHECK_US_MIN, expectedAt - state.now));
+  recheckAt(state, lane, state.now + Math.round(waitUs));
+}
+
+function recheckAt(state: SchedulerState, lane: Lane, at: MonoUs): void {
   state.heldLanes.add(lane);
-  state.heldRecheckAt = Math.min(state.heldRecheckAt, state.now + Math.round(waitUs));
+  state.heldRecheckAt = Math.min(state.heldRecheckAt, at);
+}
+
+/** Nobody wants this node: those who wait are not asked about it, or a slower one, again before the next recheck. */
+function decline(state: SchedulerState, lane: Lane, node: NodeRecord): void {
+  const isFresh = state.now < lane.declinedUntil;
+  lane.declinedRate = isFresh ? Math.max(lane.declinedRate, node.nextRate) : node.nextRate;
+  if (!isFresh) lane.declinedUntil = state.now + RECHECK_US_MIN;
 }
 
 function hasRoomNow(node: NodeRecord): boolean {
