@@ -50,7 +50,8 @@ export class NodeRecord implements HeapItem {
   baselineRate: Rate = 0;
   residentModel = '';
 
-  readonly running: Set<TaskRecord> = new Set();
+  /** Tasks that hold a permit, in no order; each knows its place (`runningIndex`). */
+  readonly running: TaskRecord[] = [];
   boundUs: RefUs = 0;
   /** When the running work started to count, for remaining work. */
   progressAt: MonoUs = 0;
@@ -111,7 +112,7 @@ export class NodeRecord implements HeapItem {
   }
 
   #nextInflight(): number {
-    return Math.min(this.running.size + 1, this.slotsNow);
+    return Math.min(this.running.length + 1, this.slotsNow);
   }
 
   /** Whole rate at full use: the node's part of a lane's capacity. */
@@ -171,7 +172,7 @@ export class NodeRecord implements HeapItem {
   }
 
   hasRoom(now: MonoUs, config: SchedulerConfig): boolean {
-    return this.running.size < this.slotsMax(config) && this.refusedUntil <= now && this.readingUntil <= now;
+    return this.running.length < this.slotsMax(config) && this.refusedUntil <= now && this.readingUntil <= now;
   }
 
   /** Books a task as running here. */
@@ -179,41 +180,53 @@ export class NodeRecord implements HeapItem {
     this.boundUs = this.remainingUs(now) + task.workUs;
     this.progressAt = now;
     this.lastUsedAt = now;
-    this.running.add(task);
+    task.runningIndex = this.running.push(task) - 1;
     this.residentModel = task.spec.model;
     this.#plan(now);
   }
 
   /** The one release of a node's permit. What the others have left is taken as their mean. */
   release(task: TaskRecord, now: MonoUs): void {
-    const inflight = this.running.size;
-    if (!this.running.delete(task)) return;
+    const inflight = this.running.length;
+    if (!this.#dropRunning(task)) return;
     this.boundUs = (this.#remainingOf(inflight, now) * (inflight - 1)) / inflight;
     this.progressAt = now;
     this.lastDoneAt = now;
     this.#plan(now);
   }
 
+  #dropRunning(task: TaskRecord): boolean {
+    const index = task.runningIndex;
+    if (this.running[index] !== task) return false;
+    const last = this.running.pop() as TaskRecord;
+    if (last !== task) {
+      this.running[index] = last;
+      last.runningIndex = index;
+    }
+    task.runningIndex = -1;
+    return true;
+  }
+
   /** Work bound to the node and not yet done, assuming that it progresses at its rate. */
   remainingUs(now: MonoUs): RefUs {
-    return this.#remainingOf(this.running.size, now);
+    return this.#remainingOf(this.running.length, now);
   }
 
   drainUs(now: MonoUs): DurationUs {
-    const inflight = Math.max(1, this.running.size);
+    const inflight = Math.max(1, this.running.length);
     return this.remainingUs(now) / (this.speed(inflight) * inflight);
   }
 
   /** When it should next have room. Past its estimate: after half of the elapsed time more, never "now". O(1). */
   roomAt(now: MonoUs): MonoUs {
-    const inflight = this.running.size;
+    const inflight = this.running.length;
     if (inflight === 0) return Math.max(now, this.refusedUntil);
     if (this.plannedRoomAt > now) return Math.max(this.refusedUntil, this.plannedRoomAt);
     return Math.max(this.refusedUntil, now + Math.max(1_000, Math.round((now - this.progressAt) / 2 / inflight)));
   }
 
   #plan(now: MonoUs): void {
-    const inflight = this.running.size;
+    const inflight = this.running.length;
     if (inflight === 0) return;
     const drain = this.boundUs / (this.speed(inflight) * inflight);
     this.plannedRoomAt = now + Math.round(drain / inflight);

@@ -223,7 +223,7 @@ export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node
   task.flow.running += 1;
   state.counts.running += 1;
   node.start(task, state.now);
-  task.startInflight = node.running.size;
+  task.startInflight = node.running.length;
   for (const seat of node.seats) seat.pool.noteWork(task.workUs);
   state.fleet.place(node, state.now, state.config);
   state.out.assign(task.spec.id, node.spec.id, task.attempts);
