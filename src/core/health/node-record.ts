@@ -130,7 +130,8 @@ export class NodeRecord implements HeapItem {
     if (this.offers.size > 1) {
       const curve = this.#curveOf(model);
       curve.observe(workUs, timeUs, inflight);
-      for (const { pool } of this.seats) pool.modelSpread = Math.max(pool.modelSpread, curve.perTask(1) / rate);
+      for (const { pool } of this.seats)
+        pool.modelSpread = Math.max(pool.modelSpread, curve.perTask(1) / rate);
     }
     if (this.#overall.observations === BASELINE_MIN_OBSERVATIONS) this.baselineRate = rate;
     else if (this.baselineRate > 0) this.baselineRate += BASELINE_STEP * (rate - this.baselineRate);
@@ -172,7 +173,9 @@ export class NodeRecord implements HeapItem {
   }
 
   hasRoom(now: MonoUs, config: SchedulerConfig): boolean {
-    return this.running.length < this.slotsMax(config) && this.refusedUntil <= now && this.readingUntil <= now;
+    return (
+      this.running.length < this.slotsMax(config) && this.refusedUntil <= now && this.readingUntil <= now
+    );
   }
 
   /** Books a task as running here. */
@@ -222,7 +225,10 @@ export class NodeRecord implements HeapItem {
     const inflight = this.running.length;
     if (inflight === 0) return Math.max(now, this.refusedUntil);
     if (this.plannedRoomAt > now) return Math.max(this.refusedUntil, this.plannedRoomAt);
-    return Math.max(this.refusedUntil, now + Math.max(1_000, Math.round((now - this.progressAt) / 2 / inflight)));
+    return Math.max(
+      this.refusedUntil,
+      now + Math.max(1_000, Math.round((now - this.progressAt) / 2 / inflight)),
+    );
   }
 
   #plan(now: MonoUs): void {

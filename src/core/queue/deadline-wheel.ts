@@ -62,7 +62,11 @@ export class DeadlineWheel {
     const expired: TaskRecord[] = [];
     while (this.#nextTurn < endTurn) {
       const turn = this.#nextTurn;
-      for (let task = this.#slots[turn % SLOTS] ?? null; task !== null; task = this.#slots[turn % SLOTS] ?? null) {
+      for (
+        let task = this.#slots[turn % SLOTS] ?? null;
+        task !== null;
+        task = this.#slots[turn % SLOTS] ?? null
+      ) {
         this.remove(task);
         expired.push(task);
       }
@@ -70,7 +74,9 @@ export class DeadlineWheel {
       this.#nextTurn = this.#nearSize > 0 ? turn + 1 : Math.min(blockEnd, endTurn);
       if (this.#nextTurn === blockEnd) this.#relay(blockEnd / SLOTS);
     }
-    return expired.length < 2 ? expired : expired.sort((a, b) => a.deadlineAt - b.deadlineAt || a.spec.id - b.spec.id);
+    return expired.length < 2
+      ? expired
+      : expired.sort((a, b) => a.deadlineAt - b.deadlineAt || a.spec.id - b.spec.id);
   }
 
   /** When `takeExpired` could find something next, or Infinity. At most SLOTS steps, usually few. */

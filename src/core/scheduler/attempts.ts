@@ -6,7 +6,13 @@ import type { DurationUs } from '../../base/units.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
-import { type AttemptResult, type FailureKind, NO_RETRY, type Outcome, type RetryHint } from '../request/outcome.ts';
+import {
+  type AttemptResult,
+  type FailureKind,
+  NO_RETRY,
+  type Outcome,
+  type RetryHint,
+} from '../request/outcome.ts';
 import type { Usage } from '../request/task.ts';
 import { assign, dispatchLane, dispatchNode, hasRoom } from './dispatch.ts';
 import { makeWay } from './make-way.ts';
