@@ -18,14 +18,8 @@ export interface GatewayConfigOptions {
   readonly embeddingUrls: readonly string[];
 }
 
-/** Bound of the gate per flow, in emulated time; a little above the default, for bursts of critical users. */
-const FLOW_WAIT_MS = 5_500;
-/**
- * Service times vary with sigma 0.2, and a critical user that overruns on a slow node has no time for another try.
- * With this margin one in a thousand overruns; the default's 1.15 to 1.5 loses one in seventy of those on slow nodes.
- */
-const SERVICE_MARGIN_MIN = 1.8;
-const SERVICE_MARGIN_MAX = 2;
+/** The default bound of the gate per flow, in emulated time. */
+const FLOW_WAIT_MS = 5_000;
 /** Price of an embedding on the machine that runs it, roughly; rates are learned. */
 const EMBEDDING_MS = 34;
 
@@ -42,8 +36,6 @@ export function gatewayConfigText(options: GatewayConfigOptions): string {
     defaultClass: 'normal',
     admission: {
       flowWaitMsMax: Math.round(FLOW_WAIT_MS / plan.speedup),
-      marginMin: SERVICE_MARGIN_MIN,
-      marginMax: SERVICE_MARGIN_MAX,
     },
     models: [
       { id: IMAGE_MODEL_ID, profile: imageProfile(plan) },

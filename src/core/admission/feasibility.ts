@@ -44,7 +44,11 @@ export function bestServiceUs(lane: Lane, task: TaskRecord): DurationUs {
   let best = Number.POSITIVE_INFINITY;
   for (const pool of lane.pools) {
     const node: NodeRecord | undefined = pool.fastest();
-    if (node !== undefined) best = Math.min(best, task.deadlineWorkUs / node.rateOf(task.spec.model, 1));
+    if (node !== undefined)
+      best = Math.min(
+        best,
+        task.deadlineWorkUs / (node.offers.size === 1 ? node.soloRate : node.rateOf(task.spec.model, 1)),
+      );
   }
   return best;
 }

@@ -108,7 +108,7 @@ function pump(state: SchedulerState, turns: Turns, node: NodeRecord): void {
   const queue = queueOf(turns, node);
   const slots = node.spec.slots > 0 ? node.spec.slots : state.config.placement.slotsDefault;
   for (const task of queue) {
-    if (node.running.size >= slots) return;
+    if (node.running.length >= slots) return;
     unqueue(turns, task);
     task.flow.running += 1;
     task.isRunning = true;
@@ -117,7 +117,7 @@ function pump(state: SchedulerState, turns: Turns, node: NodeRecord): void {
     task.decidedAt = state.now;
     state.counts.running += 1;
     node.start(task, state.now);
-    task.startInflight = node.running.size;
+    task.startInflight = node.running.length;
     state.out.assign(task.spec.id, node.spec.id, 1);
   }
 }

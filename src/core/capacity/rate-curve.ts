@@ -15,44 +15,52 @@ const DECAY = 0.92;
 const OCTAVE_FACTOR = 0.9;
 const OCTAVES = 10;
 
+/** Decayed sums of one octave. */
+interface Sums {
+  workUs: number;
+  timeUs: number;
+}
+
 export class RateCurve {
   readonly #prior: RatePrior;
-  readonly #workUs: number[] = new Array<number>(OCTAVES).fill(0);
-  readonly #timeUs: number[] = new Array<number>(OCTAVES).fill(0);
-  /** Answers of `perTask` by octave, -1 where they must be worked out anew. */
-  readonly #rates: number[] = new Array<number>(OCTAVES).fill(-1);
+  /** The rate alone is kept at hand: placement reads it for every candidate. */
+  #soloRate: Rate;
+  #soloWorkUs = 0;
+  #soloTimeUs = 0;
+  /** Sums of the higher octaves, made when a task first runs beside others. */
+  #beside: Sums[] | null = null;
   #observations = 0;
 
   constructor(prior: RatePrior) {
     this.#prior = prior;
+    this.#soloRate = prior.rate;
   }
 
   get observations(): number {
     return this.#observations;
   }
 
-  /** Rate of one task while `inflight` run, itself included. O(1) between observations. */
+  /** Rate of one task while `inflight` run, itself included. O(1) alone, O(octaves) beside others. */
   perTask(inflight: number): Rate {
-    const octave = inflightOctave(inflight);
-    const known = this.#rates[octave] as number;
-    if (known >= 0) return known;
-    const rate = this.#workOut(octave);
-    this.#rates[octave] = rate;
-    return rate;
+    return inflight <= 1 && this.#soloTimeUs > 0 ? this.#soloRate : this.#workOut(inflightOctave(inflight));
   }
 
   #workOut(octave: number): Rate {
-    const own = this.#timeUs[octave] as number;
-    if (own > 0) return this.#clamp((this.#workUs[octave] as number) / own);
-    for (let distance = 1; distance < OCTAVES; distance++) {
-      for (const at of [octave - distance, octave + distance]) {
-        const time = this.#timeUs[at] ?? 0;
-        if (time > 0) {
-          return this.#clamp(((this.#workUs[at] as number) / time) * OCTAVE_FACTOR ** (octave - at));
-        }
+    for (let distance = 0; distance < OCTAVES; distance++) {
+      for (const at of distance === 0 ? [octave] : [octave - distance, octave + distance]) {
+        const time = this.#timeUs(at);
+        if (time > 0) return this.#clamp((this.#workUs(at) / time) * OCTAVE_FACTOR ** (octave - at));
       }
     }
     return this.#prior.rate * OCTAVE_FACTOR ** octave;
+  }
+
+  #timeUs(octave: number): number {
+    return octave === 0 ? this.#soloTimeUs : (this.#beside?.[octave]?.timeUs ?? 0);
+  }
+
+  #workUs(octave: number): number {
+    return octave === 0 ? this.#soloWorkUs : (this.#beside?.[octave]?.workUs ?? 0);
   }
 
   /**
@@ -65,7 +73,7 @@ export class RateCurve {
     let best = this.perTask(1);
     for (let octave = 1; octave < OCTAVES; octave++) {
       const inflight = Math.min(slots, 1 << octave);
-      if ((this.#timeUs[octave] as number) > 0) best = Math.max(best, this.perTask(inflight) * inflight);
+      if (this.#timeUs(octave) > 0) best = Math.max(best, this.perTask(inflight) * inflight);
     }
     return best;
   }
@@ -74,15 +82,26 @@ export class RateCurve {
   observe(workUs: RefUs, timeUs: DurationUs, inflight: number): void {
     const octave = inflightOctave(inflight);
     const time = Math.max(1, timeUs);
-    if (this.#timeUs[octave] === 0) {
-      const start = this.perTask(inflight);
-      this.#workUs[octave] = start * time;
-      this.#timeUs[octave] = time;
-    }
-    this.#workUs[octave] = (this.#workUs[octave] as number) * DECAY + workUs;
-    this.#timeUs[octave] = (this.#timeUs[octave] as number) * DECAY + time;
     this.#observations += 1;
-    this.#rates.fill(-1);
+    if (octave > 0) return this.#observeBeside(octave, workUs, time);
+    if (this.#soloTimeUs === 0) {
+      this.#soloWorkUs = this.perTask(1) * time;
+      this.#soloTimeUs = time;
+    }
+    this.#soloWorkUs = this.#soloWorkUs * DECAY + workUs;
+    this.#soloTimeUs = this.#soloTimeUs * DECAY + time;
+    this.#soloRate = this.#clamp(this.#soloWorkUs / this.#soloTimeUs);
+  }
+
+  #observeBeside(octave: number, workUs: RefUs, timeUs: DurationUs): void {
+    this.#beside ??= Array.from({ length: OCTAVES }, () => ({ workUs: 0, timeUs: 0 }));
+    const sums = this.#beside[octave] as Sums;
+    if (sums.timeUs === 0) {
+      sums.workUs = this.#workOut(octave) * timeUs;
+      sums.timeUs = timeUs;
+    }
+    sums.workUs = sums.workUs * DECAY + workUs;
+    sums.timeUs = sums.timeUs * DECAY + timeUs;
   }
 
   /** Lets the next few tasks outweigh what was seen so far, and counts on the prior until then. */
@@ -94,10 +113,10 @@ export class RateCurve {
   /** Starts from what was learned before a restart. */
   restore(rate: Rate, observations: number): void {
     const nominalUs = 1_000_000;
-    this.#workUs[0] = rate * nominalUs;
-    this.#timeUs[0] = nominalUs;
+    this.#soloWorkUs = rate * nominalUs;
+    this.#soloTimeUs = nominalUs;
+    this.#soloRate = this.#clamp(rate);
     this.#observations = observations;
-    this.#rates.fill(-1);
   }
 
   #clamp(rate: number): Rate {

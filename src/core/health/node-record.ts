@@ -50,7 +50,8 @@ export class NodeRecord implements HeapItem {
   baselineRate: Rate = 0;
   residentModel = '';
 
-  readonly running: Set<TaskRecord> = new Set();
+  /** Tasks that hold a permit, in no order; each knows its place (`runningIndex`). */
+  readonly running: TaskRecord[] = [];
   boundUs: RefUs = 0;
   /** When the running work started to count, for remaining work. */
   progressAt: MonoUs = 0;
@@ -66,6 +67,10 @@ export class NodeRecord implements HeapItem {
   reservedUs: DurationUs = 0;
   /** How the node is ranked against its measured speed; see pool.ts. */
   rankFactor: Rate = 1;
+  /** Slots, rate alone, and rate of the next task, as of the last `plan`: what placement reads. */
+  slotsNow = 1;
+  soloRate: Rate = 1;
+  nextRate: Rate = 1;
   state: NodeState = 'unverified';
 
   constructor(spec: NodeSpec, order: number) {
@@ -92,6 +97,24 @@ export class NodeRecord implements HeapItem {
     return this.#overall.perTask(inflight);
   }
 
+  /** Refreshes what placement reads. Call after every change of the node's work, marks or rates. */
+  plan(config: SchedulerConfig): void {
+    this.slotsNow = this.slotsMax(config);
+    this.soloRate = this.#overall.perTask(1);
+    this.nextRate = this.slotsNow === 1 ? this.soloRate : this.#overall.perTask(this.#nextInflight());
+  }
+
+  /** Rate at which the next task of a model would run. */
+  nextRateOf(model: string): Rate {
+    if (this.offers.size === 1) return this.nextRate;
+    const curve = this.#byModel.get(model);
+    return curve === undefined ? this.nextRate : curve.perTask(this.#nextInflight());
+  }
+
+  #nextInflight(): number {
+    return Math.min(this.running.length + 1, this.slotsNow);
+  }
+
   /** Whole rate at full use: the node's part of a lane's capacity. */
   capacity(config: SchedulerConfig): Rate {
     return this.#overall.total(this.slotsMax(config), { isStated: this.spec.slots > 0 });
@@ -108,8 +131,13 @@ export class NodeRecord implements HeapItem {
 
   learn(model: string, workUs: RefUs, timeUs: DurationUs, inflight: number): void {
     this.#overall.observe(workUs, timeUs, inflight);
-    if (this.offers.size > 1) this.#curveOf(model).observe(workUs, timeUs, inflight);
     const rate = this.#overall.perTask(1);
+    if (this.offers.size > 1) {
+      const curve = this.#curveOf(model);
+      curve.observe(workUs, timeUs, inflight);
+      for (const { pool } of this.seats)
+        pool.modelSpread = Math.max(pool.modelSpread, curve.perTask(1) / rate);
+    }
     if (this.#overall.observations === BASELINE_MIN_OBSERVATIONS) this.baselineRate = rate;
     else if (this.baselineRate > 0) this.baselineRate += BASELINE_STEP * (rate - this.baselineRate);
   }
@@ -160,7 +188,9 @@ export class NodeRecord implements HeapItem {
   }
 
   hasRoom(now: MonoUs, config: SchedulerConfig): boolean {
-    return this.running.size < this.slotsMax(config) && this.refusedUntil <= now && this.readingUntil <= now;
+    return (
+      this.running.length < this.slotsMax(config) && this.refusedUntil <= now && this.readingUntil <= now
+    );
   }
 
   /** Books a task as running here. */
@@ -168,34 +198,46 @@ export class NodeRecord implements HeapItem {
     this.boundUs = this.remainingUs(now) + task.workUs;
     this.progressAt = now;
     this.lastUsedAt = now;
-    this.running.add(task);
+    task.runningIndex = this.running.push(task) - 1;
     this.residentModel = task.spec.model;
     this.#plan(now);
   }
 
   /** The one release of a node's permit. What the others have left is taken as their mean. */
   release(task: TaskRecord, now: MonoUs): void {
-    const inflight = this.running.size;
-    if (!this.running.delete(task)) return;
+    const inflight = this.running.length;
+    if (!this.#dropRunning(task)) return;
     this.boundUs = (this.#remainingOf(inflight, now) * (inflight - 1)) / inflight;
     this.progressAt = now;
     this.lastDoneAt = now;
     this.#plan(now);
   }
 
+  #dropRunning(task: TaskRecord): boolean {
+    const index = task.runningIndex;
+    if (this.running[index] !== task) return false;
+    const last = this.running.pop() as TaskRecord;
+    if (last !== task) {
+      this.running[index] = last;
+      last.runningIndex = index;
+    }
+    task.runningIndex = -1;
+    return true;
+  }
+
   /** Work bound to the node and not yet done, assuming that it progresses at its rate. */
   remainingUs(now: MonoUs): RefUs {
-    return this.#remainingOf(this.running.size, now);
+    return this.#remainingOf(this.running.length, now);
   }
 
   drainUs(now: MonoUs): DurationUs {
-    const inflight = Math.max(1, this.running.size);
+    const inflight = Math.max(1, this.running.length);
     return this.remainingUs(now) / (this.speed(inflight) * inflight);
   }
 
   /** When it should next have room. Past its estimate: after half of the elapsed time more, never "now". O(1). */
   roomAt(now: MonoUs): MonoUs {
-    const inflight = this.running.size;
+    const inflight = this.running.length;
     if (inflight === 0) return Math.max(now, this.refusedUntil);
     if (this.plannedRoomAt > now) return Math.max(this.refusedUntil, this.plannedRoomAt);
     return Math.max(
@@ -205,7 +247,7 @@ export class NodeRecord implements HeapItem {
   }
 
   #plan(now: MonoUs): void {
-    const inflight = this.running.size;
+    const inflight = this.running.length;
     if (inflight === 0) return;
     const drain = this.boundUs / (this.speed(inflight) * inflight);
     this.plannedRoomAt = now + Math.round(drain / inflight);

@@ -42,14 +42,12 @@ export interface ChooseContext {
 
 /** Time the node needs for the task once it starts, swap included. */
 export function serviceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
-  const inflight = Math.min(node.running.size + 1, node.slotsMax(context.config));
-  return swapUs(node, task, context.config) + task.workUs / node.rateOf(task.spec.model, inflight);
+  return swapUs(node, task, context.config) + task.workUs / node.nextRateOf(task.spec.model);
 }
 
 /** Time until what the deadline bounds is done: the first byte of a stream, else the whole task. */
 export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
-  const inflight = Math.min(node.running.size + 1, node.slotsMax(context.config));
-  return swapUs(node, task, context.config) + task.deadlineWorkUs / node.rateOf(task.spec.model, inflight);
+  return swapUs(node, task, context.config) + task.deadlineWorkUs / node.nextRateOf(task.spec.model);
 }
 
 /** Fills `out` with the best seat with room and the best busy one. O(pools x buckets). */
@@ -58,14 +56,21 @@ export function choose(pools: readonly Pool[], task: TaskRecord, context: Choose
   for (const pool of pools) {
     const speedDecides = pool.multiModelSeats === 0;
     for (const bucket of pool.buckets) {
-      // No node of this bucket or a slower one is fast enough to beat that, unless a swap or a model's own rate decides.
-      const isTooSlow = speedDecides && context.now + task.workUs / bucket.speedMax >= earliest(out);
+      // No node of this bucket or a slower one can beat that, even at the rate of its best model and without a swap.
+      const bestCaseUs = task.workUs / (bucket.speedMax * pool.modelSpread);
+      const isTooSlow = context.now + bestCaseUs >= earliest(out);
       if (isTooSlow && out.roomy !== null) break;
-      if (!isTooSlow && bucket.busy.size > 0) considerBusy(bucket, task, context, out);
+      if (!isTooSlow && bucket.busy.size > 0) considerBusy(bucket, { task, bestCaseUs }, context, out);
       if (bucket.roomy.size > 0) considerRoomy(bucket, task, context, out);
       if (speedDecides && out.roomy?.pool === pool) break;
     }
   }
+}
+
+interface Wish {
+  readonly task: TaskRecord;
+  /** No node of the bucket could do the task in less. */
+  readonly bestCaseUs: DurationUs;
 }
 
 function earliest(choice: Choice): MonoUs {
@@ -107,13 +112,15 @@ function winsTie(a: NodeRecord, b: NodeRecord, task: TaskRecord, context: Choose
   return context.prng.nextUint32() < 0x8000_0000;
 }
 
-function considerBusy(bucket: Bucket, task: TaskRecord, context: ChooseContext, out: Choice): void {
+function considerBusy(bucket: Bucket, wish: Wish, context: ChooseContext, out: Choice): void {
+  const { task, bestCaseUs } = wish;
   freshTop(bucket, context);
   const limit = Math.min(bucket.busy.size, TIES_MAX);
   for (let index = 0; index < limit; index++) {
     const seat = bucket.busy.at(index) as Seat;
     if (task.triedNodes?.includes(seat.node.spec.id)) continue;
     const startAt = seat.node.roomAt(context.now) + seat.node.reservedUs;
+    if (startAt + bestCaseUs >= out.busyDoneAt) continue;
     const doneAt = startAt + serviceUs(seat.node, task, context) / seat.node.rankFactor;
     if (doneAt >= out.busyDoneAt) continue;
     out.busy = seat;

@@ -51,14 +51,14 @@ export function ineligibleReasons(
   if (node.suspectUntil > now) reasons.push('suspect');
   if (task.triedNodes?.includes(node.spec.id)) reasons.push('tried-before');
   reasons.push(...roomReasons(node, now, config));
-  const rate = node.rateOf(task.spec.model, node.running.size + 1);
+  const rate = node.rateOf(task.spec.model, node.running.length + 1);
   if (now + task.deadlineWorkUs / rate > task.deadlineAt) reasons.push('too-slow');
   return reasons;
 }
 
 function roomReasons(node: NodeRecord, now: MonoUs, config: SchedulerConfig): readonly IneligibleReason[] {
   const reasons: IneligibleReason[] = [];
-  const isFull = node.running.size >= node.slotsMax(config);
+  const isFull = node.running.length >= node.slotsMax(config);
   if (node.refusedUntil > now) reasons.push('refused-recently');
   if (node.readingUntil > now) reasons.push('reading-full');
   if (!isFull) return reasons;

@@ -86,6 +86,8 @@ export class Pool {
   roomySeats = 0;
   /** Seats whose node offers other models as well: for those a swap counts, and not speed alone. */
   multiModelSeats = 0;
+  /** How much faster than its node's speed any single model was seen to run; 1 where nodes serve one model. */
+  modelSpread = 1;
   typicalWorkUs: RefUs = 1_000_000;
   /** When an idle node may next be explored, and where the search goes on. */
   exploreAt: MonoUs = 0;
@@ -131,8 +133,9 @@ export class Pool {
   /** Puts a seat where its node's state of this instant belongs. O(log nodes of the bucket). */
   place(seat: Seat, now: MonoUs, config: SchedulerConfig): void {
     const { node } = seat;
+    node.plan(config);
     const hasRoom = node.hasRoom(now, config);
-    const speed = node.speed(node.running.size + (hasRoom ? 1 : 0));
+    const speed = node.nextRate;
     node.rankFactor = rankFactor(node, config);
     const key = hasRoom ? -speed * node.rankFactor : busyKey(seat, now, speed);
     const bucket = this.#bucketFor(speed, seat.bucket);
@@ -159,7 +162,7 @@ export class Pool {
   /** Moves a busy seat back while a dispatch pass reserves it for a held task; `place` undoes it. */
   postpone(seat: Seat, now: MonoUs): void {
     if (seat.bucket === null || seat.hasRoom) return;
-    seat.bucket.busy.update(seat, busyKey(seat, now, seat.node.speed(seat.node.running.size)));
+    seat.bucket.busy.update(seat, busyKey(seat, now, seat.node.nextRate));
   }
 
   noteWork(workUs: RefUs): void {
@@ -167,9 +170,10 @@ export class Pool {
   }
 
   #rate(seat: Seat, config: SchedulerConfig): void {
-    const speedKey = -seat.node.speed(1);
-    if (seat.bySpeed.heapIndex === -1) this.#bySpeed.push(seat.bySpeed, speedKey);
-    else this.#bySpeed.update(seat.bySpeed, speedKey);
+    const { soloRate, slotsNow } = seat.node;
+    if (seat.bySpeed.heapIndex === -1) this.#bySpeed.push(seat.bySpeed, -soloRate);
+    else if (seat.bySpeed.heapKey === -soloRate && slotsNow === 1) return;
+    else this.#bySpeed.update(seat.bySpeed, -soloRate);
     const capacityMicro = Math.round(seat.node.capacity(config) * 1_000_000);
     this.#capacityMicro += capacityMicro - seat.capacityMicro;
     seat.capacityMicro = capacityMicro;

@@ -11,7 +11,7 @@
  * Complexity: push, take, remove O(log flows) + O(log tasks of the flow); scanning holds nothing out of place.
  */
 import { type HeapItem, KeyedHeap } from '../../base/keyed-heap.ts';
-import type { MonoUs, RefUs } from '../../base/units.ts';
+import type { MonoUs, Rate, RefUs } from '../../base/units.ts';
 import type { Pool } from '../placement/pool.ts';
 import { DeadlineHeap } from './deadline-heap.ts';
 import type { ClassRecord, Flow, ServedCounter } from './flow.ts';
@@ -120,6 +120,9 @@ export class Lane {
   workUs: RefUs = 0;
   /** Fairness between lanes that share a node: served work over the weight of the classes waiting. */
   laneTag = 0;
+  /** Nodes no faster than this were declined by those who wait, and need not be offered before that instant. */
+  declinedRate: Rate = 0;
+  declinedUntil: MonoUs = 0;
   /** Waiting tasks that reserve a busy node. */
   reservations = 0;
   /** Until then the lane counts as saturated: it refused work for queueing a moment ago. */

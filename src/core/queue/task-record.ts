@@ -44,6 +44,7 @@ export class TaskRecord {
 
   /** The attempt under way, and the nodes that failed before. */
   node: NodeRecord | null = null;
+  runningIndex = -1;
   attempts = 0;
   triedNodes: NodeId[] | null = null;
   brokenNodes = 0;

@@ -6,7 +6,13 @@ import type { DurationUs } from '../../base/units.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
-import { type AttemptResult, type FailureKind, NO_RETRY, type RetryHint } from '../request/outcome.ts';
+import {
+  type AttemptResult,
+  type FailureKind,
+  NO_RETRY,
+  type Outcome,
+  type RetryHint,
+} from '../request/outcome.ts';
 import type { Usage } from '../request/task.ts';
 import { assign, dispatchLane, dispatchNode, hasRoom } from './dispatch.ts';
 import { makeWay } from './make-way.ts';
@@ -19,6 +25,10 @@ const HANG_FACTOR = 3;
 /** Distinct healthy nodes that one body may break. */
 const BROKEN_NODES_MAX = 2;
 const SOON: RetryHint = { retryable: true, afterUs: 0 };
+const SERVED: Outcome = { kind: 'served' };
+const CANCELLED: Outcome = { kind: 'cancelled' };
+const DECLINED: Outcome = { kind: 'failed', reason: 'declined', hint: NO_RETRY };
+const TIMED_OUT: Outcome = { kind: 'failed', reason: 'node-timeout', hint: SOON };
 
 type FailedAttempt = Extract<AttemptResult, { kind: 'failed' }>;
 
@@ -50,11 +60,11 @@ export function attemptEnded(state: SchedulerState, task: TaskRecord, result: At
       break;
     case 'declined':
       correct(task, task.workUs);
-      finish(state, task, () => settle(state, task, { kind: 'failed', reason: 'declined', hint: NO_RETRY }));
+      finish(state, task, DECLINED);
       break;
     case 'aborted':
       correct(task, Math.min(task.workUs, elapsedUs * node.rateOf(task.spec.model, task.startInflight)));
-      finish(state, task, () => settle(state, task, { kind: 'cancelled' }));
+      finish(state, task, CANCELLED);
       break;
     case 'failed':
       failed(state, task, node, result);
@@ -67,9 +77,9 @@ export function attemptEnded(state: SchedulerState, task: TaskRecord, result: At
 /** The client left. */
 export function cancel(state: SchedulerState, task: TaskRecord): void {
   if (task.isSettled) return;
-  if (task.isRunning) return stop(state, task, () => settle(state, task, { kind: 'cancelled' }));
+  if (task.isRunning) return stop(state, task, CANCELLED);
   dequeue(state, task);
-  settle(state, task, { kind: 'cancelled' });
+  settle(state, task, CANCELLED);
 }
 
 /** The deadline passed: what waits leaves, what runs is aborted, for nobody waits for its answer any more. */
@@ -78,13 +88,13 @@ export function expire(state: SchedulerState, task: TaskRecord): void {
   const node = task.node as NodeRecord;
   const isHanging = state.now - task.decidedAt > HANG_FACTOR * task.predictedUs;
   if (isHanging && isEvidence(node, task.decidedAt)) afterFailure(state, node, 'timeout');
-  stop(state, task, () => settle(state, task, { kind: 'failed', reason: 'node-timeout', hint: SOON }));
+  stop(state, task, TIMED_OUT);
   refreshNode(state, node);
 }
 
-function stop(state: SchedulerState, task: TaskRecord, end: () => void): void {
+function stop(state: SchedulerState, task: TaskRecord, outcome: Outcome): void {
   const node = task.node as NodeRecord;
-  end();
+  settle(state, task, outcome);
   if (!task.isAborting) state.out.abort(task.spec.id, node.spec.id);
   task.isAborting = true;
 }
@@ -101,7 +111,7 @@ function succeeded(
   state.budget.deposit(actualUs, state.config.retry);
   correct(task, actualUs);
   if (isEvidence(node, task.decidedAt)) afterSuccess(state, node, done.elapsedUs);
-  finish(state, task, () => settle(state, task, { kind: 'served' }));
+  finish(state, task, SERVED);
 }
 
 function failed(state: SchedulerState, task: TaskRecord, node: NodeRecord, result: FailedAttempt): void {
@@ -168,9 +178,9 @@ function correct(task: TaskRecord, actualUs: number): void {
   task.chargedUs = actualUs;
 }
 
-function finish(state: SchedulerState, task: TaskRecord, end: () => void): void {
+function finish(state: SchedulerState, task: TaskRecord, outcome: Outcome): void {
   if (task.isSettled) forget(state, task);
-  else end();
+  else settle(state, task, outcome);
 }
 
 /** A task sent ahead waits inside the node until the one before it is done. */

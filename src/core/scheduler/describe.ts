@@ -57,7 +57,7 @@ function nodeView(state: SchedulerState, node: NodeRecord, now: MonoUs): NodeVie
     spec: node.spec,
     health: round(node.health, 3),
     rates: node.rates(),
-    inflight: node.running.size,
+    inflight: node.running.length,
     slots: node.slotsMax(state.config),
     drainMs: round(node.drainUs(now) / 1_000, 1),
     cordoned: node.cordoned,
@@ -116,7 +116,7 @@ function dumpOf(state: SchedulerState, now: MonoUs): unknown {
   return {
     now,
     accounts: accountsOf(state),
-    permits: [...state.fleet.nodes.values()].reduce((sum, node) => sum + node.running.size, 0),
+    permits: [...state.fleet.nodes.values()].reduce((sum, node) => sum + node.running.length, 0),
     margin: state.margin.within(0, Number.POSITIVE_INFINITY),
     poisonMarks: state.poison.size,
     shedClasses: state.shedClasses,

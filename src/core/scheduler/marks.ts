@@ -26,7 +26,7 @@ export function refreshNode(state: SchedulerState, node: NodeRecord): void {
     state.out.nodeState(node.spec.id, derived);
   }
   setTimer(state, node);
-  if (node.draining && node.running.size === 0) state.out.nodeDrained(node.spec.id);
+  if (node.draining && node.running.length === 0) state.out.nodeDrained(node.spec.id);
 }
 
 export function stateOf(node: NodeRecord, now: MonoUs): NodeState {

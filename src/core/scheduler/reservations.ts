@@ -13,9 +13,7 @@ export const RESERVATIONS_MAX = 64;
 
 export function reserve(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): void {
   task.reservedNode = node;
-  task.reservedUs = Math.round(
-    serviceUs(node, task, state.context) / Math.max(1, node.slotsMax(state.config)),
-  );
+  task.reservedUs = Math.round(serviceUs(node, task, state.context) / node.slotsNow);
   node.reservedUs += task.reservedUs;
   lane.reservations += 1;
   reorder(state, node);
