@@ -106,8 +106,9 @@ export class RateCurve {
 
   /** Lets the next few tasks outweigh what was seen so far, and counts on the prior until then. */
   doubt(): void {
-    this.#workUs.fill(0);
-    this.#timeUs.fill(0);
+    this.#soloWorkUs = 0;
+    this.#soloTimeUs = 0;
+    this.#beside = null;
   }
 
   /** Starts from what was learned before a restart. */

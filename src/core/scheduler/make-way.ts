@@ -41,7 +41,7 @@ export function doubtfulNodeFor(state: SchedulerState, lane: Lane, task: TaskRec
   const untilUs = state.now - state.config.placement.exploreEveryMs * 1_000;
   for (const pool of lane.pools) {
     const node = pool.fastest();
-    if (node === undefined || node.running.size > 0 || !node.hasRoom(state.now, state.config)) continue;
+    if (node === undefined || node.running.length > 0 || !node.hasRoom(state.now, state.config)) continue;
     const wasMeasured = node.observations > 0 && node.lastDoneAt <= untilUs;
     if (!wasMeasured || state.now + task.deadlineWorkUs / node.priorRate > task.deadlineAt) continue;
     node.doubtRates();
