@@ -14,13 +14,12 @@ import type { Gateway } from '../runtime/contract.ts';
 import { decideClass } from './auth/class-wish.ts';
 import { createIdentity, type Identity, type Tenant } from './auth/keys.ts';
 import { decideDeadline } from './deadline.ts';
-import { wrapResponse } from './exchange/client-response.ts';
 import { Exchange, type ExchangeContext } from './exchange/exchange.ts';
 import { Spool } from './exchange/spool.ts';
-import { type BodyBudget, readBody } from './http/body.ts';
+import { type BodyBudget, type ClientRequest, nodeRequest } from './http/client-request.ts';
 import { KEYLESS_BIND_HOST, keylessRefusal } from './http/guard.ts';
 import { type RequestHead, scanHead } from './http/head.ts';
-import { sendRefusal, sendText } from './http/reply.ts';
+import { serveQuickly } from './http/quick-server.ts';
 import { createHttpServer } from './http/server.ts';
 import { quoted, type Refusal, refuse, renderOpenAi } from './outcomes/refusal.ts';
 import type { InferenceRequest } from './protocols/inference-request.ts';
@@ -56,13 +55,20 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     config: options.gateway.config.server,
     metrics: options.metrics,
     listener: (req, res, mayContinue) => {
-      if (plane.take(req, res, mayContinue)) return;
-      if (options.fallback?.(req, res) !== true) plane.refuseUnknown(req, res);
+      const request = nodeRequest(req, res);
+      if (plane.take(request, mayContinue)) return;
+      if (options.fallback?.(req, res) !== true) plane.refuseUnknown(request);
     },
+  });
+  const quick = serveQuickly(server, {
+    config: options.gateway.config.server,
+    metrics: options.metrics,
+    isKnown: (url) => INFERENCE_ROUTES.has(url),
+    take: (request) => void plane.take(request, false),
   });
   return {
     server,
-    handle: (req, res) => plane.take(req, res, false),
+    handle: (req, res) => plane.take(nodeRequest(req, res), false),
     listen(): Promise<AddressInfo> {
       const { host, port } = options.gateway.config.server;
       return new Promise((resolve, reject) => {
@@ -78,10 +84,12 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
       return new Promise((resolve) => {
         server.close(() => resolve());
         server.closeIdleConnections();
+        quick.close();
       });
     },
     destroy(): void {
       server.closeAllConnections();
+      quick.destroy();
       plane.spool.close();
     },
   };
@@ -103,8 +111,7 @@ const MODEL_PREFIX = '/v1/models/';
 
 /** One request between its head and its task. */
 interface Arrival {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
+  readonly request: ClientRequest;
   readonly head: RequestHead;
   readonly tenant: Tenant;
   readonly endpoint: OpenAiEndpoint;
@@ -148,82 +155,98 @@ class Plane {
     return this.#identity;
   }
 
-  take(req: IncomingMessage, res: ServerResponse, mayContinue: boolean): boolean {
+  /** False when the path is not one of the data plane. */
+  take(request: ClientRequest, mayContinue: boolean): boolean {
     const receivedAt = this.#options.gateway.now();
-    const route = findRoute(req.url as string);
-    const head = scanHead(req.rawHeaders);
-    const refusal = this.#checkPeer(req, head);
+    const route = findRoute(request.url);
+    const head = scanHead(request.rawHeaders);
+    const refusal = this.#checkPeer(request, head);
     if (refusal !== undefined) {
-      this.#refuseUnread(req, res, refusal, receivedAt);
+      this.#refuseUnread(request, refusal, receivedAt);
       return true;
     }
     if (route === undefined) return false;
-    const tenant = this.identity().identify(head.authorization, head.apiKey);
+    const tenant = this.#identify(request, head);
     if (tenant === undefined) {
-      this.#refuseUnread(req, res, refuse('unauthenticated'), receivedAt);
+      this.#refuseUnread(request, refuse('unauthenticated'), receivedAt);
       return true;
     }
     if (route.kind === 'inference') {
-      this.#takeInference({ req, res, head, tenant, endpoint: route.endpoint, receivedAt }, mayContinue);
-    } else this.#takeModels(req, res, route, receivedAt);
+      this.#takeInference({ request, head, tenant, endpoint: route.endpoint, receivedAt }, mayContinue);
+    } else this.#takeModels(request, route, receivedAt);
     return true;
   }
 
-  refuseUnknown(req: IncomingMessage, res: ServerResponse): void {
-    const path = (req.url as string).split('?', 1)[0] as string;
-    this.#refuseUnread(req, res, refuse('unknown-path', quoted(path)), this.#options.gateway.now());
+  refuseUnknown(request: ClientRequest): void {
+    const path = request.url.split('?', 1)[0] as string;
+    this.#refuseUnread(request, refuse('unknown-path', quoted(path)), this.#options.gateway.now());
   }
 
-  #checkPeer(req: IncomingMessage, head: RequestHead): Refusal | undefined {
-    if (head.hostCount > 1 || (head.hostCount === 0 && req.httpVersionMinor > 0)) {
+  /**
+   * A connection that shows the same credentials again under the same rules is whom it was: hashing a key for each request
+   * would be a tenth of the gateway's own work. What is remembered is the connection's own secret, and no other's.
+   */
+  #identify({ memory }: ClientRequest, { authorization, apiKey }: RequestHead): Tenant | undefined {
+    const rules = this.identity();
+    if (memory.rules === rules && memory.authorization === authorization && memory.apiKey === apiKey) {
+      return memory.tenant as Tenant;
+    }
+    const tenant = rules.identify(authorization, apiKey);
+    if (tenant !== undefined) Object.assign(memory, { authorization, apiKey, rules, tenant });
+    return tenant;
+  }
+
+  #checkPeer(request: ClientRequest, head: RequestHead): Refusal | undefined {
+    if (head.hostCount > 1 || (head.hostCount === 0 && request.minorVersion > 0)) {
       return refuse('bad-request', 'exactly one Host header is needed');
     }
     if (!this.identity().isKeyless) return undefined;
     const rule = keylessRefusal({
       host: head.host,
       origin: head.origin,
-      remoteAddress: req.socket.remoteAddress,
+      remoteAddress: request.remoteAddress,
     });
     return rule === '' ? undefined : refuse('forbidden', rule);
   }
 
-  #takeModels(req: IncomingMessage, res: ServerResponse, route: Route, receivedAt: MonoUs): void {
+  #takeModels(request: ClientRequest, route: Route, receivedAt: MonoUs): void {
     const { gateway } = this.#options;
-    if (req.method !== 'GET' && req.method !== 'HEAD') {
-      this.#refuseUnread(req, res, refuse('method-not-allowed', 'GET is needed'), receivedAt);
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      this.#refuseUnread(request, refuse('method-not-allowed', 'GET is needed'), receivedAt);
       return;
     }
+    if (route.kind === 'model' && gateway.resolveModel(route.id) === undefined) {
+      this.#refuseUnread(request, refuse('unknown-model', quoted(route.id), 'model'), receivedAt);
+      return;
+    }
+    const text = route.kind === 'model' ? renderModel(route.id) : renderModels(gateway.models());
     const headers = ['content-type', 'application/json; charset=utf-8'];
-    if (route.kind !== 'model') {
-      sendText(res, 200, headers, renderModels(gateway.models()));
-      return;
-    }
-    if (gateway.resolveModel(route.id) === undefined) {
-      this.#refuseUnread(req, res, refuse('unknown-model', quoted(route.id), 'model'), receivedAt);
-      return;
-    }
-    sendText(res, 200, headers, renderModel(route.id));
+    const body = Buffer.from(text);
+    headers.push('content-length', String(body.length));
+    const response = request.response();
+    response.writeHead(200, headers);
+    response.end(body);
   }
 
   #takeInference(arrival: Arrival, mayContinue: boolean): void {
-    const { req, res } = arrival;
+    const { request } = arrival;
     const { bodyBytesMax } = this.#options.gateway.config.server;
     const refusal = this.#checkHead(arrival, bodyBytesMax);
     if (refusal !== undefined) {
-      this.#refuseUnread(req, res, refusal, arrival.receivedAt);
+      this.#refuseUnread(request, refusal, arrival.receivedAt);
       return;
     }
-    if (mayContinue) res.writeContinue();
-    readBody(req, bodyBytesMax, this.#budget, {
+    if (mayContinue) request.writeContinue();
+    request.readBody(bodyBytesMax, this.#budget, {
       complete: (body) => this.#takeBody(arrival, body),
-      refused: (reason) => this.#refuseUnread(req, res, refuse(reason), arrival.receivedAt),
+      refused: (reason) => this.#refuseUnread(request, refuse(reason), arrival.receivedAt),
     });
   }
 
   /** What the head alone can be refused for. */
   #checkHead(arrival: Arrival, bodyBytesMax: number): Refusal | undefined {
-    const { req, head } = arrival;
-    if (req.method !== 'POST') return refuse('method-not-allowed', 'POST is needed');
+    const { request, head } = arrival;
+    if (request.method !== 'POST') return refuse('method-not-allowed', 'POST is needed');
     if (!this.#options.gateway.ready || this.isClosing) return refuse('shutting-down');
     const encoding = head.contentEncoding;
     if (encoding !== '' && encoding.toLowerCase() !== 'identity') {
@@ -245,16 +268,16 @@ class Plane {
   #takeBody(arrival: Arrival, body: Buffer): void {
     const { gateway } = this.#options;
     // The client may have left with its last byte; nothing would tell the exchange of it any more.
-    if (arrival.res.destroyed) return;
+    if (arrival.request.isGone) return;
     const parsed = parseOpenAi(arrival.endpoint, body);
     if (parsed.kind === 'bad') {
-      this.#refuse(arrival.res, refuse('bad-request', parsed.detail, parsed.param), arrival.receivedAt);
+      this.#refuse(arrival.request, refuse('bad-request', parsed.detail, parsed.param), arrival.receivedAt);
       return;
     }
     const model = gateway.resolveModel(parsed.request.model);
     if (model === undefined) {
       const refusal = refuse('unknown-model', quoted(parsed.request.model), 'model');
-      this.#refuse(arrival.res, refusal, arrival.receivedAt);
+      this.#refuse(arrival.request, refusal, arrival.receivedAt);
       return;
     }
     this.#submit(arrival, parsed.request, model);
@@ -275,7 +298,7 @@ class Plane {
     const classDeadlineUs = gateway.classDeadlineUs(className, request.stream);
     const deadline = decideDeadline(head, gateway.config.scheduler.admission, classDeadlineUs);
     if (deadline.kind === 'bad') {
-      this.#refuse(arrival.res, refuse('bad-request', deadline.rule), arrival.receivedAt);
+      this.#refuse(arrival.request, refuse('bad-request', deadline.rule), arrival.receivedAt);
       return;
     }
     const estimate = gateway.estimate(model, request.shape);
@@ -307,28 +330,27 @@ class Plane {
           receivedAt: arrival.receivedAt,
         },
       },
-      wrapResponse(arrival.res),
+      arrival.request.response(),
     );
     exchange.start();
   }
 
   #refuse(
-    res: ServerResponse,
+    request: ClientRequest,
     refusal: Refusal,
     receivedAt: MonoUs,
-    closes: 'keeps' | 'closes' = 'keeps',
+    after: 'keeps' | 'closes' = 'keeps',
   ): void {
     const { gateway, metrics } = this.#options;
     const { overloadStatus } = gateway.config.server;
-    sendRefusal(res, renderOpenAi(refusal, { overloadStatus, jitterSeed: this.#refusals++ }), closes);
+    const { status, headers, body } = renderOpenAi(refusal, { overloadStatus, jitterSeed: this.#refusals++ });
+    request.reply(status, headers, body, after);
     metrics.requestEnded('', '', refusal.reason, Math.max(0, gateway.now() - receivedAt) / 1e6);
   }
 
   /** A refusal before the body was read: whatever of it still comes is not waited for. */
-  #refuseUnread(req: IncomingMessage, res: ServerResponse, refusal: Refusal, receivedAt: MonoUs): void {
-    const hasBody =
-      req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined;
-    this.#refuse(res, refusal, receivedAt, hasBody && !req.complete ? 'closes' : 'keeps');
+  #refuseUnread(request: ClientRequest, refusal: Refusal, receivedAt: MonoUs): void {
+    this.#refuse(request, refusal, receivedAt, request.hasUnreadBody ? 'closes' : 'keeps');
   }
 
   #waitingNote(publicId: string): string {

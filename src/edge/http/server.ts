@@ -6,12 +6,13 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
+import type { DurationMs } from '../../base/units.ts';
 import type { ServerConfig } from '../../core/config/types.ts';
 import type { MetricsSink } from '../../ports/metrics-sink.ts';
 import { type Refusal, refuse, renderOpenAi } from '../outcomes/refusal.ts';
 
 /** A client may keep an idle connection this long; longer than common load balancers (60 s) so that they close first. */
-const IDLE_CONNECTION_MS = 75_000;
+export const IDLE_CONNECTION_MS: DurationMs = 75_000;
 /** Slow headers and bodies are looked for this often. */
 const CHECK_MS_MIN = 50;
 const CHECK_MS_MAX = 2_000;
@@ -25,6 +26,10 @@ export interface ServerOptions {
   readonly listener: RequestListener;
 }
 
+export function checkEveryMs({ headersMs }: ServerConfig): DurationMs {
+  return Math.min(CHECK_MS_MAX, Math.max(CHECK_MS_MIN, headersMs / 4));
+}
+
 export function createHttpServer(options: ServerOptions): Server {
   const { config, listener, metrics } = options;
   const limits = {
@@ -35,7 +40,7 @@ export function createHttpServer(options: ServerOptions): Server {
     headersTimeout: config.headersMs,
     requestTimeout: Math.max(config.headersMs, config.requestMs),
     keepAliveTimeout: IDLE_CONNECTION_MS,
-    connectionsCheckingInterval: Math.min(CHECK_MS_MAX, Math.max(CHECK_MS_MIN, config.headersMs / 4)),
+    connectionsCheckingInterval: checkEveryMs(config),
     noDelay: true,
   };
   const server =
@@ -67,7 +72,9 @@ interface ParsedSocket extends Duplex {
   _httpMessage?: { headersSent: boolean } | null;
 }
 
-function answerMalformed(error: NodeJS.ErrnoException, socket: ParsedSocket): void {
+type Malformed = Pick<NodeJS.ErrnoException, 'code'>;
+
+export function answerMalformed(error: Malformed, socket: ParsedSocket): void {
   // Bytes of another answer may be on their way: a second head in between would be read as its body.
   if (!socket.writable || socket._httpMessage?.headersSent === true || error.code === 'ECONNRESET') {
     socket.destroy();
@@ -88,7 +95,7 @@ const STATUS_TEXT: Readonly<Record<number, string>> = {
   431: 'Request Header Fields Too Large',
 };
 
-function malformed(error: NodeJS.ErrnoException): Refusal {
+function malformed(error: Malformed): Refusal {
   if (error.code === 'HPE_HEADER_OVERFLOW') return refuse('header-too-large');
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return refuse('request-timeout');
   return refuse('bad-request', 'it is not well-formed HTTP/1.1');
