@@ -106,8 +106,9 @@ export class RateCurve {
 
   /** Lets the next few tasks outweigh what was seen so far, and counts on the prior until then. */
   doubt(): void {
-    this.#soloWorkUs = 0;
-    this.#soloTimeUs = 0;
+    this.#soloRate = this.#prior.rate;
+    this.#soloWorkUs = this.#prior.rate;
+    this.#soloTimeUs = 1;
     this.#beside = null;
   }
 

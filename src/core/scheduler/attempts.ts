@@ -36,11 +36,14 @@ export function attemptSent(state: SchedulerState, task: TaskRecord): void {
   if (task.node !== null && task.sentAt === 0) task.sentAt = state.now;
 }
 
-/** From the first content byte on, a stream's deadline is met and nothing is retried. */
+/**
+ * From the first content byte on, a stream's deadline is met and nothing is retried. A whole answer is held back until
+ * it is whole: its first byte binds nothing, and the edge says in the attempt's end whether a part has left.
+ */
 export function attemptFirstByte(state: SchedulerState, task: TaskRecord): void {
-  if (task.node === null || task.hasFirstByte) return;
+  if (task.node === null || task.hasFirstByte || !task.spec.stream) return;
   task.hasFirstByte = true;
-  if (task.spec.stream) state.wheel.remove(task);
+  state.wheel.remove(task);
 }
 
 export function attemptEnded(state: SchedulerState, task: TaskRecord, result: AttemptResult): void {
