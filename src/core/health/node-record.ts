@@ -17,6 +17,8 @@ import type { NodeState } from './state.ts';
 /** Baseline of a node's own speed moves this slowly: a hundredfold slower than the rate itself matters. */
 const BASELINE_STEP = 0.01;
 const BASELINE_MIN_OBSERVATIONS = 20;
+/** Tasks of a model after which its rate counts as known against the node's speed. */
+const SPREAD_MIN_OBSERVATIONS = 10;
 
 export class NodeRecord implements HeapItem {
   spec: NodeSpec;
@@ -135,8 +137,7 @@ export class NodeRecord implements HeapItem {
     if (this.offers.size > 1) {
       const curve = this.#curveOf(model);
       curve.observe(workUs, timeUs, inflight);
-      for (const { pool } of this.seats)
-        pool.modelSpread = Math.max(pool.modelSpread, curve.perTask(1) / rate);
+      if (curve.observations >= SPREAD_MIN_OBSERVATIONS) this.#widenSpread(curve.perTask(1) / rate);
     }
     if (this.#overall.observations === BASELINE_MIN_OBSERVATIONS) this.baselineRate = rate;
     else if (this.baselineRate > 0) this.baselineRate += BASELINE_STEP * (rate - this.baselineRate);
@@ -150,6 +151,10 @@ export class NodeRecord implements HeapItem {
     this.#overall.doubt();
     this.#byModel.clear();
     this.baselineRate = 0;
+  }
+
+  #widenSpread(ratio: number): void {
+    for (const { pool } of this.seats) pool.modelSpread = Math.max(pool.modelSpread, ratio);
   }
 
   restoreRate(model: string, rate: Rate, observations: number): void {

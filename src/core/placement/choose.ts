@@ -60,17 +60,11 @@ export function choose(pools: readonly Pool[], task: TaskRecord, context: Choose
       const bestCaseUs = task.workUs / (bucket.speedMax * pool.modelSpread);
       const isTooSlow = context.now + bestCaseUs >= earliest(out);
       if (isTooSlow && out.roomy !== null) break;
-      if (!isTooSlow && bucket.busy.size > 0) considerBusy(bucket, { task, bestCaseUs }, context, out);
+      if (!isTooSlow && bucket.busy.size > 0) considerBusy(bucket, task, context, out);
       if (bucket.roomy.size > 0) considerRoomy(bucket, task, context, out);
       if (speedDecides && out.roomy?.pool === pool) break;
     }
   }
-}
-
-interface Wish {
-  readonly task: TaskRecord;
-  /** No node of the bucket could do the task in less. */
-  readonly bestCaseUs: DurationUs;
 }
 
 function earliest(choice: Choice): MonoUs {
@@ -112,15 +106,15 @@ function winsTie(a: NodeRecord, b: NodeRecord, task: TaskRecord, context: Choose
   return context.prng.nextUint32() < 0x8000_0000;
 }
 
-function considerBusy(bucket: Bucket, wish: Wish, context: ChooseContext, out: Choice): void {
-  const { task, bestCaseUs } = wish;
+function considerBusy(bucket: Bucket, task: TaskRecord, context: ChooseContext, out: Choice): void {
   freshTop(bucket, context);
   const limit = Math.min(bucket.busy.size, TIES_MAX);
   for (let index = 0; index < limit; index++) {
     const seat = bucket.busy.at(index) as Seat;
     if (task.triedNodes?.includes(seat.node.spec.id)) continue;
     const startAt = seat.node.roomAt(context.now) + seat.node.reservedUs;
-    if (startAt + bestCaseUs >= out.busyDoneAt) continue;
+    // Before the model's own rate is looked up: could it win at the best ratio that any model has shown?
+    if (startAt + task.workUs / (seat.node.nextRate * seat.pool.modelSpread) >= out.busyDoneAt) continue;
     const doneAt = startAt + serviceUs(seat.node, task, context) / seat.node.rankFactor;
     if (doneAt >= out.busyDoneAt) continue;
     out.busy = seat;

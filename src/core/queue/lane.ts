@@ -123,6 +123,8 @@ export class Lane {
   /** Nodes no faster than this were declined by those who wait, and need not be offered before that instant. */
   declinedRate: Rate = 0;
   declinedUntil: MonoUs = 0;
+  /** Unless more waits than this: then a longer loss can be afforded. */
+  declinedWorkUs: RefUs = 0;
   /** Waiting tasks that reserve a busy node. */
   reservations = 0;
   /** Until then the lane counts as saturated: it refused work for queueing a moment ago. */

@@ -24,6 +24,9 @@ import type { SchedulerState } from './state.ts';
 /** Bounds on when to think again about nodes that were left idle on purpose. */
 const RECHECK_US_MIN: DurationUs = 10_000;
 const RECHECK_US_MAX: DurationUs = 1_000_000;
+/** How long a declined node is not offered again, and the growth of waiting work that ends it sooner. */
+const DECLINED_US: DurationUs = 100_000;
+const DECLINED_GROWTH = 1.25;
 /** Held tasks among which the one that loses least is chosen, once one can afford the loss. */
 const COMPARED_MIN = 2;
 /** Behind a queue this many times as long as the loss, the first in line takes the node without comparison. */
@@ -58,8 +61,7 @@ export function dispatchNode(state: SchedulerState, node: NodeRecord): void {
 
 /** Offers one node with room to the lane, until it has none or nobody wants it. */
 function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
-  if (node.nextRate <= lane.declinedRate && state.now < lane.declinedUntil)
-    return recheckAt(state, lane, lane.declinedUntil);
+  if (isDeclined(state, lane, node)) return recheckAt(state, lane, lane.declinedUntil);
   const held: HeldTask[] = [];
   let heldMax = state.config.placement.heldMax;
   while (hasRoomNow(node) && held.length < heldMax) {
@@ -199,11 +201,23 @@ function recheckAt(state: SchedulerState, lane: Lane, at: MonoUs): void {
   state.heldRecheckAt = Math.min(state.heldRecheckAt, at);
 }
 
-/** Nobody wants this node: those who wait are not asked about it, or a slower one, again before the next recheck. */
+/**
+ * Nobody wants this node. While no more waits than now, those who wait are not asked again about it or a slower one;
+ * who comes new is asked anyway.
+ */
 function decline(state: SchedulerState, lane: Lane, node: NodeRecord): void {
-  const isFresh = state.now < lane.declinedUntil;
-  lane.declinedRate = isFresh ? Math.max(lane.declinedRate, node.nextRate) : node.nextRate;
-  if (!isFresh) lane.declinedUntil = state.now + RECHECK_US_MIN;
+  if (state.now >= lane.declinedUntil || lane.workUs > lane.declinedWorkUs) lane.declinedRate = 0;
+  if (lane.declinedRate === 0) {
+    lane.declinedUntil = state.now + DECLINED_US;
+    lane.declinedWorkUs = lane.workUs * DECLINED_GROWTH;
+  }
+  lane.declinedRate = Math.max(lane.declinedRate, node.nextRate);
+}
+
+function isDeclined(state: SchedulerState, lane: Lane, node: NodeRecord): boolean {
+  return (
+    node.nextRate <= lane.declinedRate && state.now < lane.declinedUntil && lane.workUs <= lane.declinedWorkUs
+  );
 }
 
 function hasRoomNow(node: NodeRecord): boolean {
