@@ -40,7 +40,8 @@ async function connectNode(
   const body = { id: 'volunteer', url: node.url, models: ['tiny'], slots: 1 };
   const answer = await call(`${started.adminUrl}/spillway/v1/nodes`, { token, body });
   expect([200, 201]).toContain(answer.status);
-  return String(answer.json['credential'] ?? token);
+  const { credential } = answer.json;
+  return typeof credential === 'string' ? credential : token;
 }
 
 const posts = (node: TestNode): number => node.seen.filter((row) => row.method === 'POST').length;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -221,6 +221,18 @@ describe('spillway keys', () => {
     expect((await fixture.cli(['keys', 'revoke', 'k1'])).code).toBe(1);
     // Metrics use this name for all the rest, so a gateway would refuse the tenant.
     expect((await fixture.cli(['keys', 'create', '--tenant', 'other'])).code).toBe(2);
+  });
+
+  test('creates the first key of a configuration that may not start without one', async () => {
+    const config = join(fixture.folder, 'public.yaml');
+    writeFileSync(
+      config,
+      'server: { host: 0.0.0.0 }\nkeysFile: keys.json\nnodes: [{ url: http://127.0.0.1:9 }]\n',
+    );
+    expect((await fixture.cli(['check', config])).code).toBe(2);
+    const created = await fixture.cli(['keys', 'create', '--config', config, '--tenant', 'acme']);
+    expect([created.code, existsSync(join(fixture.folder, 'keys.json'))]).toEqual([0, true]);
+    expect((await fixture.cli(['check', config])).code).toBe(0);
   });
 
   test('opens the data plane to its key and closes it when the key is revoked, without a restart', async () => {

@@ -29,7 +29,7 @@ interface Loaded {
 export function readConfig(options: ReadConfigOptions & { readonly file: string }): ReadConfig {
   const file = options.file;
   const loaded = load(file);
-  if (loaded.issues.length > 0) return { kind: 'issues', issues: loaded.issues, files: [file] };
+  if (loaded.issues.length > 0) return { kind: 'issues', issues: loaded.issues, files: [file], keysFile: '' };
   const parsed = parse(loaded.raw);
   const issues: (ConfigIssue & { readonly isKey?: boolean })[] = [...parsed.issues];
   const folder = dirname(resolve(file));
@@ -57,7 +57,7 @@ export function readConfig(options: ReadConfigOptions & { readonly file: string 
   if (issues.length > 0 || resolved.kind === 'issues') {
     const fileNodes = parsed.value.nodes?.length ?? 0;
     const place = placeOf(file, loaded.locate, options.overlay ?? {}, fileNodes);
-    return { kind: 'issues', issues: sortByPlace(issues.map(place)), files };
+    return { kind: 'issues', issues: sortByPlace(issues.map(place)), files, keysFile: keys.keysFile };
   }
   const origins = originsOf(parsed.value, options.overlay ?? {}, file, loaded.locate);
   const { nodes } = resolved.config;

@@ -15,6 +15,7 @@ export function readOverlay(options: ReadConfigOptions): ReadConfig {
       kind: 'issues',
       issues: issues.map((issue) => ({ ...issue, file: COMMAND_LINE, line: 0, column: 0 })),
       files,
+      keysFile,
     };
   }
   const config = Object.freeze({ ...resolved.config, nodes: Object.freeze([]) });

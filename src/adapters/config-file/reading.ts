@@ -36,7 +36,13 @@ export type ReadConfig =
       /** Where each given setting came from: `file:line` or `command line`, by path such as `bounds.tasksMax`. */
       readonly origins: Readonly<Record<string, string>>;
     }
-  | { readonly kind: 'issues'; readonly issues: readonly LocatedIssue[]; readonly files: readonly string[] };
+  | {
+      readonly kind: 'issues';
+      readonly issues: readonly LocatedIssue[];
+      readonly files: readonly string[];
+      /** Known in spite of the issues, or '': the first key is created where a configuration asks for one. */
+      readonly keysFile: string;
+    };
 
 /** Adds the keys of the keys file; without a named one, of `keys.json` in the state folder, which need not exist. */
 export function withKeys(

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createKey, readKeysFile, revokeKey } from '../../adapters/config-file/index.ts';
 import { CliError, DONE, USAGE } from './exit.ts';
 import { say, sayJson, table, warn } from './output.ts';
-import { readOrRefuse } from './read-or-refuse.ts';
+import { reading, refuseIssues } from './read-or-refuse.ts';
 import { defaultStateFolder, type Environment } from './state.ts';
 
 export interface KeysOptions {
@@ -25,10 +25,11 @@ async function keysFile(options: KeysOptions, environment: Environment): Promise
   const folder = options.state ?? defaultStateFolder(environment);
   if (options.config === undefined) return join(folder, 'keys.json');
   const source = { file: options.config, environment, fallbackFolder: folder };
-  const { keysFile: named } = await readOrRefuse(source, { json: options.json === true });
-  if (named === '')
-    throw new CliError(`Expected keysFile or state.folder in ${options.config}; neither is there`, USAGE);
-  return named;
+  const read = (await reading(source))();
+  // A configuration that listens beyond this machine has an issue until its first key is there.
+  if (read.keysFile !== '') return read.keysFile;
+  if (read.kind === 'issues') refuseIssues(read.issues, { json: options.json === true });
+  throw new CliError(`Expected keysFile or state.folder in ${options.config}; neither is there`, USAGE);
 }
 
 export async function keysCreate(options: KeyCreateOptions, environment: Environment): Promise<number> {

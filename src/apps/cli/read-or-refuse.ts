@@ -9,6 +9,7 @@ import { CliError, USAGE } from './exit.ts';
 import { sayJson } from './output.ts';
 
 export type GoodConfig = Extract<ReadConfig, { kind: 'config' }>;
+type Issues = Extract<ReadConfig, { kind: 'issues' }>['issues'];
 
 /** YAML and the schema take a tenth of a second to load, so only a file loads them. */
 export async function reading(source: ReadConfigOptions): Promise<() => ReadConfig> {
@@ -24,6 +25,10 @@ export async function readOrRefuse(
 ): Promise<GoodConfig> {
   const read = (await reading(source))();
   if (read.kind === 'config') return read;
-  if (output.json) sayJson({ ok: false, issues: read.issues });
-  throw new CliError(read.issues.map(issueText).join('\n'), USAGE);
+  return refuseIssues(read.issues, output);
+}
+
+export function refuseIssues(issues: Issues, output: { readonly json: boolean }): never {
+  if (output.json) sayJson({ ok: false, issues });
+  throw new CliError(issues.map(issueText).join('\n'), USAGE);
 }

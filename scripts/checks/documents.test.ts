@@ -1,0 +1,58 @@
+/** Pages that must not drift: indexes that list everything, paths that exist, configurations that are valid. */
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { issueText } from '../../src/adapters/config-file/index.ts';
+import { readConfig } from '../../src/adapters/config-file/read-config.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+const linksIn = (path: string): readonly string[] =>
+  [...read(path).matchAll(/\]\(([^)#\s]+)/g)].map(([, target = '']) => target);
+
+test('the index of decisions lists every record', () => {
+  const records = globSync('[0-9]*.md', { cwd: join(ROOT, 'docs/decisions') }).sort();
+  expect(records.length).toBeGreaterThan(0);
+  expect(linksIn('docs/decisions/README.md')).toEqual(records);
+});
+
+test('the index of the documentation lists every page', () => {
+  const pages = globSync('{concepts,guides,reference}/*.md', { cwd: join(ROOT, 'docs') });
+  expect(pages.length).toBeGreaterThan(0);
+  expect(pages.filter((page) => !linksIn('docs/README.md').includes(page))).toEqual([]);
+});
+
+test('the architecture names files that exist', () => {
+  const text = read('ARCHITECTURE.md');
+  const paths = [...text.matchAll(/`([\w./-]+\/[\w.-]+\.(?:ts|txt|json))`/g)].map(([, path = '']) => path);
+  expect(paths.length).toBeGreaterThan(40);
+  const places = ['', 'src/', 'src/core/'];
+  expect(paths.filter((path) => !places.some((place) => existsSync(join(ROOT, place, path))))).toEqual([]);
+});
+
+/** Configurations in the text: blocks that begin with a section of the file. */
+const CONFIGURATIONS = ['README.md', ...globSync('docs/guides/*.md', { cwd: ROOT })].flatMap((path) =>
+  [...read(path).matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text = ''], index) => ({
+    name: `${path} ${index + 1}`,
+    text,
+  })),
+);
+const FILES = ['fleet-ca.pem', 'gateway.pem', 'gateway.key', 'tls.crt', 'tls.key'];
+const SECRET = 'c'.repeat(64);
+
+test.each(CONFIGURATIONS)('the configuration in $name is valid', ({ text }) => {
+  const folder = mkdtempSync(join(tmpdir(), 'spillway-page-'));
+  try {
+    for (const name of FILES) writeFileSync(join(folder, name), 'content');
+    const keys = [{ id: 'k', tenant: 'acme', sha256: SECRET, createdAt: 'now' }];
+    writeFileSync(join(folder, 'keys.json'), JSON.stringify({ keys }));
+    const file = join(folder, 'spillway.yaml');
+    writeFileSync(file, text.replaceAll('/etc/spillway/', '').replaceAll('/var/lib/spillway', folder));
+    const result = readConfig({ file, environment: { A100_KEY: 'a key' }, fallbackFolder: folder });
+    expect(result.kind === 'issues' ? result.issues.map(issueText) : []).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
