@@ -56,3 +56,25 @@ test.each(CONFIGURATIONS)('the configuration in $name is valid', ({ text }) => {
     rmSync(folder, { recursive: true });
   }
 });
+
+test('commands in the pages exist: npm scripts, commands of spillway, files that are run', () => {
+  const { scripts } = JSON.parse(read('package.json')) as {
+    readonly scripts: Readonly<Record<string, string>>;
+  };
+  const pages = ['README.md', 'CONTRIBUTING.md', ...globSync('docs/**/*.md', { cwd: ROOT })]
+    .map(read)
+    .join('\n');
+  const named = (pattern: RegExp): readonly string[] => [
+    ...new Set([...pages.matchAll(pattern)].map(([, name = '']) => name)),
+  ];
+  const npmScripts = named(/\bnpm run (?:-s |--silent )?([a-z][a-z:-]*)/g);
+  expect(npmScripts.length).toBeGreaterThan(3);
+  expect(npmScripts.filter((name) => scripts[name] === undefined)).toEqual([]);
+  const commands = named(/\bspillway -- ([a-z]+)/g);
+  expect(commands.length).toBeGreaterThan(3);
+  const program = read('src/apps/cli/program.ts');
+  expect(commands.filter((name) => !program.includes(`'${name}'`))).toEqual([]);
+  const files = named(/\bnode ([a-z]+\/[\w./-]+\.ts)/g);
+  expect(files.length).toBeGreaterThan(1);
+  expect(files.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
+});
