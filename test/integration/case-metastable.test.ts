@@ -1,0 +1,179 @@
+/**
+ * Metastable collapse (publicly reported as Layr-Labs/d-inference#799): each failed request rescans the fleet up to 64
+ * times, so that refusing costs more than serving and the outage feeds itself. A gateway process of its own gets twelve
+ * times what its emulated fleet can do, by users who partly come back at once, with one node that only fails. All
+ * bounds are ratios within this run.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { HttpClient } from '../../src/apps/demo/http-client.ts';
+import { percentile } from '../../src/apps/demo/percentile.ts';
+import type { EmulatedFleet } from '../../src/emulator/index.ts';
+import { IMAGE_MODELS, imageServiceMs, PIXELS_REFERENCE, STEPS_REFERENCE } from '../../src/emulator/index.ts';
+import {
+  type CaseBench,
+  createCaseBench,
+  IMAGE_MODEL,
+  imageNodes,
+  imageProfile,
+  send,
+  within,
+} from '../support/case-bench.ts';
+import { call, createFixture, type Fixture, type RunningCli } from './cli-fixture.ts';
+
+const SPEEDUP = 4;
+const GOOD_NODES = 5;
+const DEADLINE_MS = 4_000;
+const TIMES = 12;
+const USER_RETRIES = 2;
+const SERVICE_MS: number =
+  imageServiceMs(IMAGE_MODELS.A100, { images: 1, steps: STEPS_REFERENCE, pixels: PIXELS_REFERENCE }) /
+  SPEEDUP;
+/** What the good nodes can do. */
+const CAPACITY_PER_S: number = (GOOD_NODES * 1_000) / SERVICE_MS;
+
+let bench: CaseBench;
+let fixture: Fixture;
+
+beforeEach(() => {
+  bench = createCaseBench();
+  fixture = createFixture();
+});
+
+afterEach(async () => {
+  await bench.end();
+  await fixture.end();
+});
+
+async function startFleet(): Promise<EmulatedFleet> {
+  const ids = [...Array.from({ length: GOOD_NODES }, (_, i) => `good-${i}`), 'failing'];
+  const hardware = { statedHardware: 'A100', trueHardware: 'A100' } as const;
+  const nodes = ids.map((id) => ({ id, kind: 'image' as const, model: IMAGE_MODEL, ...hardware }));
+  const fleet = await bench.fleet({ speedup: SPEEDUP, nodes });
+  await fleet.setFaults('failing', { failRatio: 1 });
+  return fleet;
+}
+
+async function startProcess(fleet: EmulatedFleet): Promise<RunningCli> {
+  const file = join(fixture.folder, 'gateway.yaml');
+  const nodes = imageNodes(fleet);
+  writeFileSync(file, stringify({ nodes, models: [{ id: IMAGE_MODEL, profile: imageProfile(SPEEDUP) }] }));
+  return fixture.serve(['--config', file]);
+}
+
+interface Attempt {
+  readonly atMs: number;
+  readonly isServed: boolean;
+  readonly ms: number;
+}
+
+interface Load {
+  /** Users per second from now on. */
+  rate: number;
+  readonly users: number;
+  readonly attempts: Attempt[];
+  stop(): Promise<void>;
+}
+
+/** Users arrive at their rate whatever becomes of them; every other one comes back at once when refused. */
+function startLoad(client: HttpClient): Load {
+  const underway = new Set<Promise<void>>();
+  const attempts: Attempt[] = [];
+  const load = { rate: 0, users: 0, attempts, stop };
+  let last = performance.now();
+  let due = 0;
+  const timer = setInterval(() => {
+    const now = performance.now();
+    due += ((now - last) / 1_000) * load.rate;
+    last = now;
+    for (; due >= 1; due -= 1) {
+      const user = visit(load.users++ % 2 === 0 ? USER_RETRIES : 0);
+      underway.add(user);
+      void user.then(() => underway.delete(user));
+    }
+  }, 5);
+  async function visit(retries: number): Promise<void> {
+    for (let left = retries; left >= 0; left--) {
+      const { answer, ms } = await send(client, { model: IMAGE_MODEL, deadlineMs: DEADLINE_MS }, 10_000);
+      const isServed = answer?.status === 200 && ms <= DEADLINE_MS * 1.1;
+      attempts.push({ atMs: performance.now(), isServed, ms });
+      if (isServed) return;
+    }
+  }
+  async function stop(): Promise<void> {
+    clearInterval(timer);
+    await Promise.all(underway);
+  }
+  return load;
+}
+
+interface Phase {
+  readonly served: number;
+  readonly refused: number;
+  readonly servedPerS: number;
+  readonly cpuS: number;
+  readonly p95Ms: number;
+}
+
+describe('a fleet under twelve times its capacity', () => {
+  it('keeps 90 % of its peak, refuses at less than half the cost of serving, and is back within ten seconds', async () => {
+    const fleet = await startFleet();
+    const { document } = await startProcess(fleet);
+    const token = readFileSync(document.adminTokenFile, 'utf8').trim();
+    const cpuOf = async (): Promise<number> => {
+      const { text } = await call(`${document.adminUrl}/metrics`, { token });
+      return Number(/^process_cpu_seconds_total (\S+)$/m.exec(text)?.[1]);
+    };
+    const load = startLoad(bench.client(document.dataUrl));
+    bench.onEnd(() => load.stop());
+
+    /** Runs a rate until as many users came as come in so many seconds, and tells what the clients saw meanwhile. */
+    async function phase(rate: number, seconds: number): Promise<Phase> {
+      load.rate = rate;
+      const until = load.users + rate * seconds;
+      const from = load.attempts.length;
+      const startedAt = performance.now();
+      const cpuBefore = await cpuOf();
+      await within((seconds + 10) * 1_000, 'the users of this phase came', () => load.users >= until);
+      const rows = load.attempts.slice(from);
+      const served = rows.filter((row) => row.isServed);
+      const ms = performance.now() - startedAt;
+      return {
+        served: served.length,
+        refused: rows.length - served.length,
+        servedPerS: (served.length * 1_000) / ms,
+        cpuS: (await cpuOf()) - cpuBefore,
+        p95Ms: percentile(
+          served.map((row) => row.ms),
+          0.95,
+        ),
+      };
+    }
+
+    await phase(0.7 * CAPACITY_PER_S, 4);
+    const calm = await phase(0.5 * CAPACITY_PER_S, 4);
+    const peak = await phase(1.1 * CAPACITY_PER_S, 5);
+    const spike = await phase(TIMES * CAPACITY_PER_S, 10);
+    load.rate = 0.5 * CAPACITY_PER_S;
+    const told = JSON.stringify({ calm, peak, spike });
+    expect(spike.servedPerS / peak.servedPerS, told).toBeGreaterThanOrEqual(0.9);
+    expect(peak.servedPerS / CAPACITY_PER_S, 'the peak is the fleet’s').toBeGreaterThanOrEqual(0.8);
+    await within(10_000, `served again as before the spike ${told}`, () => {
+      const since = performance.now() - 2_000;
+      const rows = load.attempts.filter((row) => row.atMs > since);
+      const waits = rows.map((row) => row.ms);
+      const isUsual = percentile(waits, 0.95) <= Math.max(2 * calm.p95Ms, calm.p95Ms + 0.05 * DEADLINE_MS);
+      return rows.length > CAPACITY_PER_S / 2 && isUsual && rows.every((row) => row.isServed);
+    });
+    // What the process does at rest counts as served work at the peak and as refused work in the spike: the stricter way.
+    const servedCost = peak.cpuS / (peak.served + peak.refused);
+    const refusedCost = (spike.cpuS - spike.served * servedCost) / spike.refused;
+    expect(refusedCost / servedCost, told).toBeLessThanOrEqual(0.5);
+    const failing = fleet.truth().find((node) => node.id === 'failing');
+    expect((failing?.received ?? 0) / load.attempts.length, 'the failing node was left alone').toBeLessThan(
+      0.05,
+    );
+  });
+});
