@@ -236,6 +236,7 @@ export function createPlainScheduler(): PlainScheduler {
       byClass: {},
       byTenant: {},
       byModel: {},
+      byClassAndModel: {},
     }),
     explain: (id) => {
       const task = tasks.get(id);

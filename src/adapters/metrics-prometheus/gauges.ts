@@ -74,26 +74,13 @@ export function renderQueue(queue: QueueView, names: GaugeNames): string {
   ].join('');
 }
 
-/** A view that knows the depth per class and model. */
-interface CrossQueueView extends QueueView {
-  readonly byClassAndModel?: Readonly<Record<string, Readonly<Record<string, QueueGroupView>>>>;
-}
-
-/** Where the view does not cross the two, each is told with the other one open: `""`. */
-function depthRows(queue: CrossQueueView, names: GaugeNames): GaugeRow[] {
-  if (queue.byClassAndModel !== undefined) {
-    return Object.entries(queue.byClassAndModel).flatMap(([className, byModel]) =>
-      grouped(byModel, names.models, (group) => group.depth).map(({ labels, value }) => ({
-        labels: [names.classes.label(className), ...labels],
-        value,
-      })),
-    );
-  }
-  const depth = (group: QueueGroupView): number => group.depth;
-  return grouped(queue.byClass, names.classes, depth).map(({ labels, value }) => ({
-    labels: [...labels, ''],
-    value,
-  }));
+function depthRows(queue: QueueView, names: GaugeNames): GaugeRow[] {
+  return Object.entries(queue.byClassAndModel).flatMap(([className, byModel]) =>
+    grouped(byModel, names.models, (group) => group.depth).map(({ labels, value }) => ({
+      labels: [names.classes.label(className), ...labels],
+      value,
+    })),
+  );
 }
 
 /** A node as the page tells it. */

@@ -7,7 +7,15 @@ import { createPrometheusMetrics, type MetricsSource, type PrometheusMetrics } f
 const GROUP = { depth: 3, workMs: 1_500, oldestWaitMs: 250 };
 
 function queueView(byTenant: QueueView['byTenant'] = {}): QueueView {
-  return { ...GROUP, bytes: 10, running: 2, byClass: { normal: GROUP }, byModel: { llama: GROUP }, byTenant };
+  return {
+    ...GROUP,
+    bytes: 10,
+    running: 2,
+    byClass: { normal: GROUP },
+    byModel: { llama: GROUP },
+    byClassAndModel: { normal: { llama: GROUP } },
+    byTenant,
+  };
 }
 
 function node(id: string, models = 1): NodeView {
@@ -107,7 +115,7 @@ describe('createPrometheusMetrics', () => {
 
   test('reads queue, nodes and process when it is scraped', () => {
     const found = samples(fixture().metrics.render());
-    expect(found.get('spillway_queue_depth{class="normal",model=""}')).toBe(3);
+    expect(found.get('spillway_queue_depth{class="normal",model="llama"}')).toBe(3);
     expect(found.get('spillway_queue_work_seconds{class="normal"}')).toBe(1.5);
     expect(found.get('spillway_oldest_wait_seconds{class="normal"}')).toBe(0.25);
     expect(found.get('spillway_node_drain_seconds{node="gpu-1"}')).toBe(0.5);

@@ -72,7 +72,6 @@ export const DEFAULT_PLACEMENT: PlacementConfig = Object.freeze({
   nearTieRatio: defaultOf('placement.nearTieRatio'),
   drainMsMax: defaultOf('placement.drainMsMax'),
   healthMin: defaultOf('placement.healthMin'),
-  prefetchLeadMs: defaultOf('placement.prefetchLeadMs'),
   exploreEveryMs: defaultOf('placement.exploreEveryMs'),
   swapMs: defaultOf('placement.swapMs'),
   cacheUseMax: defaultOf('placement.cacheUseMax'),

@@ -51,8 +51,6 @@ export interface PlacementConfig {
   readonly drainMsMax: DurationMs;
   /** A node below this health takes nothing new. */
   readonly healthMin: Ratio;
-  /** One task is sent ahead when the running one should end within this time; 0 switches prefetch off. */
-  readonly prefetchLeadMs: DurationMs;
   /** How often an idle slow node gets a task so that its rate stays known. */
   readonly exploreEveryMs: DurationMs;
   /** Estimated price of loading another model, per swap. */

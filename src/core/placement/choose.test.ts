@@ -156,7 +156,8 @@ describe('choose', () => {
     const lane = world.fleet.laneFor('m', NO_NEEDS);
     if (typeof lane === 'string') throw new Error(lane);
     const choice = emptyChoice();
-    choose(lane.pools, taskRecord(1, { workUs: S }), world.context, choice);
+    const config = { ...CONFIG, placement: { ...CONFIG.placement, swapMs: 12_000 } };
+    choose(lane.pools, taskRecord(1, { workUs: S }), { ...world.context, config }, choice);
     expect(choice.roomy?.node).toBe(nodes[1]);
   });
 });

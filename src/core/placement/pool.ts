@@ -19,6 +19,8 @@ const BUCKETS = 64;
 const EDGES: readonly number[] = Array.from({ length: BUCKETS }, (_, i) => 0.001 * BUCKET_FACTOR ** i);
 /** Weight of the newest task in the typical work by which busy seats are ordered. */
 const TYPICAL_STEP = 0.05;
+/** Seats looked at per search for a node to explore. */
+const EXPLORED_PER_LOOK = 8;
 /** How strongly a node that has not proven itself is ranked down, fading with its successes (slow start). */
 const UNPROVEN_PENALTY = 0.25;
 
@@ -89,8 +91,9 @@ export class Pool {
   /** How much faster than its node's speed any single model was seen to run; 1 where nodes serve one model. */
   modelSpread = 1;
   typicalWorkUs: RefUs = 1_000_000;
-  /** When an idle node may next be explored, and where the search goes on. */
+  /** When an idle node may next be explored; the search goes on where it stopped. */
   exploreAt: MonoUs = 0;
+  #exploring: IterableIterator<Seat> | null = null;
   /** Buckets that were ever used, the fastest first. */
   readonly buckets: Bucket[] = [];
   readonly #bySpeed: KeyedHeap<SpeedEntry> = new KeyedHeap<SpeedEntry>();
@@ -163,6 +166,24 @@ export class Pool {
   postpone(seat: Seat, now: MonoUs): void {
     if (seat.bucket === null || seat.hasRoom) return;
     seat.bucket.busy.update(seat, busyKey(seat, now, seat.node.nextRate));
+  }
+
+  /**
+   * An idle node that nothing was sent to since `unusedSince`, or undefined: looks at a few seats, each time the next
+   * ones, so that every node has its turn. O(1).
+   */
+  unusedSeat(unusedSince: MonoUs): Seat | undefined {
+    for (let looked = 0; looked < EXPLORED_PER_LOOK; looked++) {
+      this.#exploring ??= this.seats.values();
+      const next = this.#exploring.next();
+      if (next.done === true) {
+        this.#exploring = null;
+        return undefined;
+      }
+      const seat = next.value;
+      if (seat.hasRoom && seat.node.running.length === 0 && seat.node.lastUsedAt <= unusedSince) return seat;
+    }
+    return undefined;
   }
 
   noteWork(workUs: RefUs): void {

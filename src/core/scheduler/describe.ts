@@ -77,10 +77,12 @@ function memoryOf(node: NodeRecord, now: MonoUs): NodeMemory {
   };
 }
 
+/** O(queued tasks): one walk over the flows. Callers cache it. */
 function queueView(state: SchedulerState, now: MonoUs): QueueView {
   const byModel = new Map<string, Group>();
   const byClass = new Map<string, Group>();
   const byTenant = new Map<string, Group>();
+  const byClassAndModel: Record<string, Record<string, QueueGroupView>> = {};
   let oldestWaitMs = 0;
   for (const record of state.classes) {
     const group: Group = {
@@ -89,13 +91,16 @@ function queueView(state: SchedulerState, now: MonoUs): QueueView {
       oldestWaitMs: 0,
     };
     byClass.set(record.config.name, group);
+    const ofClass = new Map<string, Group>();
     for (const flow of record.victims) {
       const waitMs = flow.oldest === null ? 0 : (now - flow.oldest.submittedAt) / 1_000;
       group.oldestWaitMs = Math.max(group.oldestWaitMs, waitMs);
       if (byTenant.size < TENANTS_SHOWN_MAX || byTenant.has(flow.tenant))
         merge(byTenant, flow.tenant, flow.queued, waitMs);
-      for (let task = flow.oldest; task !== null; task = task.newer) addTask(byModel, task, now);
+      for (let task = flow.oldest; task !== null; task = task.newer) addTask(ofClass, task, now);
     }
+    byClassAndModel[record.config.name] = asRecord(ofClass);
+    for (const [model, part] of ofClass) addGroup(byModel, model, part);
     oldestWaitMs = Math.max(oldestWaitMs, group.oldestWaitMs);
   }
   const total = totalOf(state.classes);
@@ -108,6 +113,7 @@ function queueView(state: SchedulerState, now: MonoUs): QueueView {
     byClass: asRecord(byClass),
     byTenant: asRecord(byTenant),
     byModel: asRecord(byModel),
+    byClassAndModel,
   };
 }
 
@@ -157,10 +163,14 @@ interface Group {
 }
 
 function merge(groups: Map<string, Group>, name: string, holding: Holding, waitMs: DurationMs): void {
+  addGroup(groups, name, { depth: holding.tasks, workMs: holding.workUs / 1_000, oldestWaitMs: waitMs });
+}
+
+function addGroup(groups: Map<string, Group>, name: string, part: Group): void {
   const group = groups.get(name) ?? { depth: 0, workMs: 0, oldestWaitMs: 0 };
-  group.depth += holding.tasks;
-  group.workMs += holding.workUs / 1_000;
-  group.oldestWaitMs = Math.max(group.oldestWaitMs, waitMs);
+  group.depth += part.depth;
+  group.workMs += part.workMs;
+  group.oldestWaitMs = Math.max(group.oldestWaitMs, part.oldestWaitMs);
   groups.set(name, group);
 }
 

@@ -101,12 +101,30 @@ export function dispatchLane(state: SchedulerState, lane: Lane): void {
 
 /** A queued task that just arrived: it alone is considered, since nothing changed for those who wait already. */
 export function dispatchArrival(state: SchedulerState, lane: Lane, task: TaskRecord): void {
+  const unexplored = unexploredFor(state, lane, task);
+  if (unexplored !== null) return assign(state, lane, task, unexplored);
   choose(lane.pools, task, state.context, state.choice);
   const { roomy } = state.choice;
   if (roomy === null) return;
   if (shouldStart(state, task, roomy)) return assign(state, lane, task, roomy.node);
   const held = [waitFor(state, lane, task)];
   if (!releaseTo(state, lane, held, roomy.node)) scheduleRecheck(state, lane, held);
+}
+
+/**
+ * An idle node that nothing was sent to for long, so that its rate stays known. Only for tasks below the first class
+ * that it surely does in time, and paced so that all nodes of a pool have their turn once per `exploreEveryMs`.
+ */
+function unexploredFor(state: SchedulerState, lane: Lane, task: TaskRecord): NodeRecord | null {
+  if (task.flow.classRecord.index === 0 && state.classes.length > 1) return null;
+  const everyUs = state.config.placement.exploreEveryMs * 1_000;
+  for (const pool of lane.pools) {
+    if (pool.exploreAt > state.now || everyUs === 0) continue;
+    pool.exploreAt = state.now + Math.ceil(everyUs / Math.max(1, pool.openSeats));
+    const seat = pool.unusedSeat(state.now - everyUs);
+    if (seat !== undefined && meetsDeadlineSafely(state, task, seat.node)) return seat.node;
+  }
+  return null;
 }
 
 /** Gives the task its best node if that has room, or lets it wait; null when it does not wait. */

@@ -33,6 +33,7 @@ export interface QueueView extends QueueGroupView {
   /** The tenants with most queued work, at most 100. */
   readonly byTenant: Readonly<Record<string, QueueGroupView>>;
   readonly byModel: Readonly<Record<string, QueueGroupView>>;
+  readonly byClassAndModel: Readonly<Record<string, Readonly<Record<string, QueueGroupView>>>>;
 }
 
 /** Why a node may not take a task now; '' rows never appear. */
