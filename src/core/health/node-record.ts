@@ -63,6 +63,8 @@ export class NodeRecord implements HeapItem {
   lastUsedAt: MonoUs = 0;
   reading: EngineReading | null = null;
   readingFull = false;
+  /** An engine without stated slots takes nothing new while its bound work takes longer than the limit. */
+  drainLongUntil: MonoUs = 0;
   /** The reading that closed the room is stale from here on. */
   readingUntil: MonoUs = 0;
   /** Time that waiting tasks have reserved after what runs here. */
@@ -100,8 +102,10 @@ export class NodeRecord implements HeapItem {
   }
 
   /** Refreshes what placement reads. Call after every change of the node's work, marks or rates. */
-  plan(config: SchedulerConfig): void {
+  plan(config: SchedulerConfig, now: MonoUs): void {
     this.slotsNow = this.slotsMax(config);
+    this.drainLongUntil =
+      this.spec.slots > 0 ? 0 : now + this.drainUs(now) - config.placement.drainMsMax * 1_000;
     this.soloRate = this.#overall.perTask(1);
     this.nextRate = this.slotsNow === 1 ? this.soloRate : this.#overall.perTask(this.#nextInflight());
   }
@@ -193,9 +197,8 @@ export class NodeRecord implements HeapItem {
   }
 
   hasRoom(now: MonoUs, config: SchedulerConfig): boolean {
-    return (
-      this.running.length < this.slotsMax(config) && this.refusedUntil <= now && this.readingUntil <= now
-    );
+    if (this.refusedUntil > now || this.readingUntil > now || this.drainLongUntil > now) return false;
+    return this.running.length < this.slotsMax(config);
   }
 
   /** Books a task as running here. */

@@ -61,10 +61,10 @@ function roomReasons(node: NodeRecord, now: MonoUs, config: SchedulerConfig): re
   const isFull = node.running.length >= node.slotsMax(config);
   if (node.refusedUntil > now) reasons.push('refused-recently');
   if (node.readingUntil > now) reasons.push('reading-full');
+  if (node.drainLongUntil > now) reasons.push('drain-too-long');
   if (!isFull) return reasons;
   if (node.isTrial) reasons.push('half-open-busy');
   else if (!node.verified && node.spec.slots !== 1) reasons.push('slow-start');
   else reasons.push('no-room');
-  if (node.drainUs(now) > config.placement.drainMsMax * 1_000) reasons.push('drain-too-long');
   return reasons;
 }

@@ -191,3 +191,18 @@ describe('exploration', () => {
     expect(lightLoad('critical').get('slow') ?? 0).toBe(0);
   });
 });
+
+describe('an engine that states no slots', () => {
+  test('takes nothing new while its bound work would take longer than the limit, and does again without any event', () => {
+    const world = new CheckedScheduler(defaultSchedulerConfig());
+    world.apply({ kind: 'node-registered', node: nodeSpec('n0', { slots: 0, batching: true }) });
+    world.submit(taskSpec(1, { workUs: S, deadlineAt: 600 * S }));
+    world.advance(S);
+    world.end(1);
+    world.submit(taskSpec(2, { workUs: 50 * S, deadlineAt: 600 * S }));
+    world.submit(taskSpec(3, { workUs: S, deadlineAt: 600 * S }));
+    expect(world.runningOn('n0')).toEqual([2]);
+    world.advance(25 * S);
+    expect(world.runningOn('n0')).toEqual([2, 3]);
+  });
+});

@@ -136,7 +136,7 @@ export class Pool {
   /** Puts a seat where its node's state of this instant belongs. O(log nodes of the bucket). */
   place(seat: Seat, now: MonoUs, config: SchedulerConfig): void {
     const { node } = seat;
-    node.plan(config);
+    node.plan(config, now);
     const hasRoom = node.hasRoom(now, config);
     const speed = node.nextRate;
     node.rankFactor = rankFactor(node, config);

@@ -17,6 +17,7 @@ import { choose, deadlineServiceUs, serviceUs } from '../placement/choose.ts';
 import type { Seat } from '../placement/pool.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
+import { setNodeTimer } from './node-timer.ts';
 import { RESERVATIONS_MAX, reserve, unreserve } from './reservations.ts';
 import { dequeue, evict } from './settle.ts';
 import type { SchedulerState } from './state.ts';
@@ -259,6 +260,7 @@ export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node
   task.startInflight = node.running.length;
   for (const seat of node.seats) seat.pool.noteWork(task.workUs);
   state.fleet.place(node, state.now, state.config);
+  if (node.drainLongUntil > state.now) setNodeTimer(state, node);
   state.out.assign(task.spec.id, node.spec.id, task.attempts);
 }
 

@@ -7,6 +7,7 @@ import type { NodeRecord } from '../health/node-record.ts';
 import type { NodeState } from '../health/state.ts';
 import type { FailureKind } from '../request/outcome.ts';
 import { dispatchNode } from './dispatch.ts';
+import { setNodeTimer } from './node-timer.ts';
 import type { SchedulerState } from './state.ts';
 
 /** Probes in a row that must fail before a node is suspect: one lost packet is not a dead node. */
@@ -25,7 +26,7 @@ export function refreshNode(state: SchedulerState, node: NodeRecord): void {
     node.state = derived;
     state.out.nodeState(node.spec.id, derived);
   }
-  setTimer(state, node);
+  setNodeTimer(state, node);
   if (node.draining && node.running.length === 0) state.out.nodeDrained(node.spec.id);
 }
 
@@ -126,16 +127,4 @@ function isTooSlow(state: SchedulerState, node: NodeRecord, tookUs: DurationUs):
   if (node.baselineRate === 0 || tookUs < SLOW_TASK_US_MIN) return false;
   if (node.speed(1) >= node.baselineRate * state.config.placement.healthMin) return false;
   return node.seats.every((seat) => seat.pool.openSeats > 1);
-}
-
-function setTimer(state: SchedulerState, node: NodeRecord): void {
-  let at = node.heartbeatDueAt;
-  for (const lease of [node.suspectUntil, node.ejectedUntil, node.refusedUntil, node.readingUntil]) {
-    if (lease > state.now) at = Math.min(at, lease);
-  }
-  const timers = state.nodeTimers;
-  if (at === Number.POSITIVE_INFINITY) {
-    if (node.heapIndex !== -1) timers.remove(node);
-  } else if (node.heapIndex === -1) timers.push(node, at);
-  else timers.update(node, at);
 }

@@ -1,0 +1,21 @@
+/** The one timer of a node: the next instant at which one of its leases ends by itself. */
+import type { NodeRecord } from '../health/node-record.ts';
+import type { SchedulerState } from './state.ts';
+
+export function setNodeTimer(state: SchedulerState, node: NodeRecord): void {
+  let at = node.heartbeatDueAt;
+  for (const lease of [
+    node.suspectUntil,
+    node.ejectedUntil,
+    node.refusedUntil,
+    node.readingUntil,
+    node.drainLongUntil,
+  ]) {
+    if (lease > state.now) at = Math.min(at, lease);
+  }
+  const timers = state.nodeTimers;
+  if (at === Number.POSITIVE_INFINITY) {
+    if (node.heapIndex !== -1) timers.remove(node);
+  } else if (node.heapIndex === -1) timers.push(node, at);
+  else timers.update(node, at);
+}
