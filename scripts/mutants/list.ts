@@ -210,10 +210,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'reopen-only-after-success',
     invariant: 6,
-    file: `${CORE}/scheduler/marks.ts`,
-    original:
-      'for (const lease of [node.suspectUntil, node.ejectedUntil, node.refusedUntil, node.readingUntil])',
-    mutated: 'for (const lease of [node.suspectUntil, node.ejectedUntil, node.readingUntil])',
+    file: `${CORE}/scheduler/node-timer.ts`,
+    original: 'for (const lease of [suspectUntil, ejectedUntil, refusedUntil, readingUntil, drainLongUntil])',
+    mutated: 'for (const lease of [suspectUntil, ejectedUntil, readingUntil, drainLongUntil])',
     killer: MARKS,
     titles: 'refusals of a node',
   },

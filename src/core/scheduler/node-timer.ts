@@ -4,13 +4,8 @@ import type { SchedulerState } from './state.ts';
 
 export function setNodeTimer(state: SchedulerState, node: NodeRecord): void {
   let at = node.heartbeatDueAt;
-  for (const lease of [
-    node.suspectUntil,
-    node.ejectedUntil,
-    node.refusedUntil,
-    node.readingUntil,
-    node.drainLongUntil,
-  ]) {
+  const { suspectUntil, ejectedUntil, refusedUntil, readingUntil, drainLongUntil } = node;
+  for (const lease of [suspectUntil, ejectedUntil, refusedUntil, readingUntil, drainLongUntil]) {
     if (lease > state.now) at = Math.min(at, lease);
   }
   const timers = state.nodeTimers;
