@@ -13,6 +13,7 @@ import {
   nodeAt,
   send,
   sendMany,
+  type Wish,
   within,
 } from '../support/case-bench.ts';
 import { call } from './cli-fixture.ts';
@@ -51,13 +52,23 @@ describe('when the load page of every engine', () => {
     expect(isServed(await send(client))).toBe(true);
     await within(5_000, 'loads were read', () => nodes.every((node) => node.reads > 1));
     expect(await signal(started)).toBe(false);
+    for (const node of nodes) node.load = { running: 8, waiting: 7, cacheUse: 0.97 };
+    const reads = nodes.map((node) => node.reads);
+    await within(5_000, 'full loads were read', () =>
+      nodes.every((node, i) => node.reads > (reads[i] ?? 0) + 1),
+    );
     for (const node of nodes) node.page = page;
-    const sent = await sendMany(client, { count: 60, concurrency: 6, wish: () => ({}) });
+    // The last word was "full"; it counts for a few seconds and no longer.
+    const wish = (): Wish => ({ deadlineMs: 10_000 });
+    const sent = await sendMany(client, { count: 60, concurrency: 6, wish });
     expect(sent.filter(isServed).length).toBe(60);
     await within(12_000, 'the signal is on', () => signal(started));
     expect(isServed(await send(client))).toBe(true);
-    for (const node of nodes) node.page = 'good';
-    await within(5_000, 'the signal is off again', () => signal(started));
+    for (const node of nodes) {
+      node.load = { running: 0, waiting: 0, cacheUse: 0 };
+      node.page = 'good';
+    }
+    await within(5_000, 'the signal is off again', async () => !(await signal(started)));
     await expectAllReleased(started);
   });
 
