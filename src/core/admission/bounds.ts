@@ -40,7 +40,7 @@ export function victimsFor(
       share: bounds.tenantShareMax,
       from: lowestFlowOf(classes, flow.tenant),
     }) &&
-    makeRoom(room, { held: room.class, share: bounds.classShareMax, from: own.victims.peek() }) &&
+    makeRoom(room, { held: room.class, share: bounds.classShareMax, from: own.heaviestFlow() }) &&
     makeRoom(room, { held: total, share: 1, from: heaviestOfLowest(classes) });
   return hasRoom ? room.victims : null;
 }
@@ -97,7 +97,7 @@ function lowestFlowOf(classes: readonly ClassRecord[], tenant: TenantId): Flow |
 }
 
 function heaviestOfLowest(classes: readonly ClassRecord[]): Flow | undefined {
-  return classes.findLast((record) => record.queued.tasks > 0)?.victims.peek();
+  return classes.findLast((record) => record.queued.tasks > 0)?.heaviestFlow();
 }
 
 function isHeaviest(arrival: TaskRecord, heaviest: Flow): boolean {

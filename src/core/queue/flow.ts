@@ -57,7 +57,7 @@ export class ClassRecord {
   readonly counters: ServedCounters;
   readonly queued: Holding = { tasks: 0, workUs: 0, bytes: 0 };
   readonly flows: Map<TenantId, Flow> = new Map();
-  /** Flows with queued tasks, most queued work first: where the next victim is found. */
+  /** Flows with queued tasks by queued work; a key may tell of more than is left, see `heaviestFlow`. */
   readonly victims: KeyedHeap<Flow> = new KeyedHeap<Flow>();
 
   constructor(
@@ -70,6 +70,15 @@ export class ClassRecord {
     this.index = index;
     this.config = config;
     this.weight = weight;
+  }
+
+  /** The flow with most queued work, where the next victim is found. Work that left is accounted for only here. */
+  heaviestFlow(): Flow | undefined {
+    for (;;) {
+      const top = this.victims.peek();
+      if (top === undefined || top.heapKey === -top.queued.workUs) return top;
+      this.victims.update(top, -top.queued.workUs);
+    }
   }
 }
 
@@ -133,7 +142,6 @@ export class Flow implements HeapItem {
     book(this.tenantQueued, task, -1);
     const victims = this.classRecord.victims;
     if (this.queued.tasks === 0) victims.remove(this);
-    else victims.update(this, -this.queued.workUs);
   }
 
   get isIdle(): boolean {

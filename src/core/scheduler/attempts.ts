@@ -171,6 +171,7 @@ function correct(task: TaskRecord, actualUs: number): void {
   const { flow } = task;
   const record = flow.classRecord;
   const difference = actualUs - task.chargedUs;
+  if (difference === 0) return;
   if (difference > 0) {
     task.classCounter?.charge(difference, record.weight);
     task.flowCounter?.charge(difference, flow.weight);
