@@ -32,6 +32,19 @@ test('the architecture names files that exist', () => {
   expect(paths.filter((path) => !places.some((place) => existsSync(join(ROOT, place, path))))).toEqual([]);
 });
 
+test('the bounds of the architecture are names of the code and of the configuration', () => {
+  const table = read('ARCHITECTURE.md').split('\n## Bounds\n')[1]?.split('\n## ')[0] ?? '';
+  const code = globSync('src/**/*.ts', { cwd: ROOT }).map(read).join('\n');
+  const constants = [...table.matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name = '']) => name);
+  expect(constants.length).toBeGreaterThan(20);
+  expect(constants.filter((name) => !new RegExp(`const ${name}\\b`).test(code))).toEqual([]);
+  const settings = [...table.matchAll(/`((?:bounds|placement|retry|server)\.\w+)`/g)].map(
+    ([, name = '']) => name,
+  );
+  expect(settings.length).toBeGreaterThan(10);
+  expect(settings.filter((name) => !code.includes(`'${name}'`))).toEqual([]);
+});
+
 /** Configurations in the text: blocks that begin with a section of the file. */
 const CONFIGURATIONS = ['README.md', ...globSync('docs/guides/*.md', { cwd: ROOT })].flatMap((path) =>
   [...read(path).matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text = ''], index) => ({

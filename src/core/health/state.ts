@@ -1,7 +1,7 @@
 /**
  * The states of a node.
  *
- *   register ──► unverified ──success or probe──► active ◄──► suspect   (lease, expires by itself)
+ *   register ──► unverified ───first success────► active ◄──► suspect   (lease, expires by itself)
  *                                                  │  ▲
  *                                     too many     ▼  │ one half-open trial succeeds
  *                                     failures   ejected (lease, sleep doubles)
