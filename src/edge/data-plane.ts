@@ -63,7 +63,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
   const quick = serveQuickly(server, {
     config: options.gateway.config.server,
     metrics: options.metrics,
-    isKnown: (url) => INFERENCE_ROUTES.has(url),
+    findUrl: (url) => INFERENCE_URLS.get(url),
     take: (request) => void plane.take(request, false),
   });
   return {
@@ -105,6 +105,9 @@ const INFERENCE_ROUTES: ReadonlyMap<string, Route> = new Map(
     path,
     { kind: 'inference', endpoint: endpoint as OpenAiEndpoint },
   ]),
+);
+const INFERENCE_URLS: ReadonlyMap<string, string> = new Map(
+  [...INFERENCE_ROUTES.keys()].map((url) => [url, url]),
 );
 const MODELS_ROUTE: Route = { kind: 'models' };
 const MODEL_PREFIX = '/v1/models/';
@@ -192,7 +195,11 @@ class Plane {
       return memory.tenant as Tenant;
     }
     const tenant = rules.identify(authorization, apiKey);
-    if (tenant !== undefined) Object.assign(memory, { authorization, apiKey, rules, tenant });
+    if (tenant === undefined) return undefined;
+    memory.authorization = copied(authorization);
+    memory.apiKey = copied(apiKey);
+    memory.rules = rules;
+    memory.tenant = tenant;
     return tenant;
   }
 
@@ -366,6 +373,11 @@ class Plane {
     if (live === undefined || live.state !== 'queued') return 'waiting';
     return `waiting position=${live.position} eta-ms=${Math.round(live.etaMs)}`;
   }
+}
+
+/** A string of its own: a part of the head's text would hold all of it as long as the connection lives. */
+function copied(text: string): string {
+  return text === '' ? '' : Buffer.from(text, 'latin1').toString('latin1');
 }
 
 /** The data plane's routes; queries are allowed and ignored, since no endpoint here has any. */

@@ -6,6 +6,7 @@
  * a save removes. At `PENDING_WRITES_MAX` waiting writes a save is refused with `registry-busy`.
  */
 import { chmodSync, mkdirSync } from 'node:fs';
+import { getCompileCacheDir } from 'node:module';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { NodeRecord, RegistryStore } from '../../ports/registry-store.ts';
@@ -18,6 +19,8 @@ export const PENDING_WRITES_MAX = 20_000;
 const BATCH_MAX = 2_000;
 
 export const REGISTRY_FILE = 'registry.sqlite';
+/** The thread makes little garbage; the default would keep ten times as much memory for it. */
+const YOUNG_GENERATION_MB = 2;
 const FOLDER_MODE = 0o700;
 
 interface Pending {
@@ -128,8 +131,13 @@ function openStore(path: string): RegistryStore {
 /** Source and build differ in the extension only. */
 function startWorker(path: string): Worker {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  const worker = new Worker(new URL(`./worker.${extension}`, import.meta.url), { workerData: path });
-  return worker;
+  const compileCache = getCompileCacheDir();
+  return new Worker(new URL(`./worker.${extension}`, import.meta.url), {
+    workerData: path,
+    // A thread does not inherit the cache of compiled code; with it, it starts sooner and in less memory.
+    ...(compileCache === undefined ? {} : { env: { NODE_COMPILE_CACHE: compileCache } }),
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
+  });
 }
 
 function errorOf(reply: WorkerReply): RegistryError {

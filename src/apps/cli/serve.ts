@@ -7,6 +7,7 @@ import { startLiveConfig } from '../gateway/live-config.ts';
 import { readMemoryLimit } from '../gateway/memory-limit.ts';
 import { type StartedGateway, startGateway } from '../gateway/start-gateway.ts';
 import { ADMIN_TOKEN_FILE, StartError } from '../gateway/state-folder.ts';
+import { keepYoungGenerationSmall } from '../gateway/young-generation.ts';
 import { CliError, DONE, FAILED } from './exit.ts';
 import { type CliLog, createLog } from './log.ts';
 import { say, sayJson } from './output.ts';
@@ -45,6 +46,7 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
   }).catch((error: unknown) => {
     throw new CliError(startProblem(error));
   });
+  keepYoungGenerationSmall();
   const signals = untilSignal(log);
   let live: Awaited<ReturnType<typeof startLiveConfig>> | undefined;
   const isPlain = options.config === undefined && options.node.length === 0;

@@ -327,5 +327,7 @@ function explain({ res, query }: Call, id: string, options: AdminPlaneOptions): 
   }
   const offset = numberOf(query, 'nodesOffset', { fallback: 0, max: 1_000_000 });
   const limit = numberOf(query, 'nodesLimit', { fallback: REASONS_LIMIT_DEFAULT, max: REASONS_LIMIT_MAX });
-  sendJson(res, 200, wireRequest(view, { offset, limit }, options.wallMs()));
+  const { gateway } = options;
+  const surroundings = { scheduler: gateway.config.scheduler, nodes: () => gateway.nodes() };
+  sendJson(res, 200, wireRequest(view, { offset, limit }, { nowWallMs: options.wallMs(), surroundings }));
 }

@@ -1,6 +1,8 @@
 /** Rows of the admin plane in the words of the wire contract. Unknown is null, never zero. */
 import type { GatewayConfig } from '../../core/config/types.ts';
+import type { TaskView } from '../../core/scheduler/views.ts';
 import type { NodeRow, RequestView } from '../../runtime/contract.ts';
+import { type Ending, endingOf, type Surroundings } from './finished.ts';
 
 export interface WireNode {
   readonly id: string;
@@ -39,7 +41,7 @@ export function wireNode(row: NodeRow): WireNode {
     state: row.state,
     health: row.health,
     rate: bestKnownRate(row),
-    rates: row.rates,
+    rates: row.rates.map((entry) => named(entry, row)),
     inflight: row.inflight,
     drainMs: row.drainMs,
     source: row.source,
@@ -48,6 +50,12 @@ export function wireNode(row: NodeRow): WireNode {
     ejectedForMs: row.ejectedForMs,
     ejections: row.ejections,
   };
+}
+
+/** The scheduler measures a node of one model as a whole; for people it is the rate of that model. */
+function named(entry: NodeRow['rates'][number], row: NodeRow): NodeRow['rates'][number] {
+  const { models } = row.spec;
+  return entry.model === '' && models.length === 1 ? { ...entry, model: models[0]?.model ?? '' } : entry;
 }
 
 function bestKnownRate(row: NodeRow): number | null {
@@ -62,11 +70,15 @@ export interface RequestPage {
 }
 
 /** One request, live or finished. Instants are milliseconds since 1970, null where they have not happened. */
-export function wireRequest(view: RequestView, page: RequestPage, nowWallMs: number): unknown {
+export function wireRequest(
+  view: RequestView,
+  page: RequestPage,
+  { nowWallMs, surroundings }: { readonly nowWallMs: number; readonly surroundings: Surroundings },
+): unknown {
   const { received, ...offsets } = view.timeline;
   const at = (offsetMs: number): number | null => (offsetMs < 0 ? null : received + offsetMs);
-  const { live } = view;
-  const nodes = live?.nodes ?? [];
+  const told = isOver(view) ? endedParts(view, surroundings) : liveParts(view.live, nowWallMs);
+  const end = page.offset + page.limit;
   return {
     id: view.id,
     state: view.state,
@@ -84,17 +96,43 @@ export function wireRequest(view: RequestView, page: RequestPage, nowWallMs: num
       firstByte: at(offsets.firstByte),
       done: at(offsets.done),
     },
-    position: live?.state === 'queued' ? live.position : null,
-    etaMs: live === undefined ? null : live.etaMs,
-    gates: (live?.gates ?? []).map(({ gate, sinceMs, detail }) => ({
-      gate,
-      since: nowWallMs - sinceMs,
-      detail,
+    workMs: view.facts?.workMs ?? null,
+    deadlineMs: view.facts?.deadlineMs ?? null,
+    failures: (view.facts?.failures ?? []).map(({ nodeId, attempt, failure, endedMs }) => ({
+      node: nodeId,
+      attempt,
+      failure,
+      at: at(endedMs),
     })),
-    nodes: nodes.slice(page.offset, page.offset + page.limit),
-    nodesTotal: nodes.length,
-    nodesNextOffset: page.offset + page.limit < nodes.length ? page.offset + page.limit : null,
-    unblock: live?.unblock ?? '',
+    ...told,
+    nodes: told.nodes.slice(page.offset, end),
+    nodesTotal: told.nodes.length,
+    nodesNextOffset: end < told.nodes.length ? end : null,
+  };
+}
+
+interface ToldParts extends Ending {
+  readonly position: number | null;
+}
+
+function isOver({ state, live }: RequestView): boolean {
+  return live === undefined && state !== 'queued' && state !== 'running';
+}
+
+function endedParts(view: RequestView, surroundings: Surroundings): ToldParts {
+  return { position: 0, ...endingOf(view, surroundings) };
+}
+
+/** Without a live view the scheduler has not seen the request yet: it does within its turn. */
+function liveParts(live: TaskView | undefined, nowWallMs: number): ToldParts {
+  if (live === undefined)
+    return { position: null, etaMs: null, gates: [], nodes: [], unblock: 'The next turn.' };
+  return {
+    position: live.state === 'queued' ? live.position : null,
+    etaMs: live.etaMs,
+    gates: live.gates.map(({ gate, sinceMs, detail }) => ({ gate, since: nowWallMs - sinceMs, detail })),
+    nodes: live.nodes,
+    unblock: live.unblock,
   };
 }
 

@@ -317,7 +317,8 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
       const waitedUs = this.#context.gateway.now() - this.#submittedAt;
       headers[7] = String(Math.max(0, Math.round(waitedUs / 1_000)));
     }
-    headers.push(...rendered.headers, 'content-length', String(Buffer.byteLength(rendered.body)));
+    // The body is ASCII, see `renderOpenAi`.
+    headers.push(...rendered.headers, 'content-length', String(rendered.body.length));
     this.#answer = 'ended';
     this.#res.writeHead(rendered.status, headers);
     this.#res.end(rendered.body);

@@ -90,7 +90,7 @@ function take(head: RequestHead, name: string, value: string): void {
     case 'openai-beta':
     case 'traceparent':
     case 'tracestate':
-      head.forwarded.push(name, value);
+      head.forwarded.push(name, lasting(value));
       break;
     default:
       takeControl(head, name, value);
@@ -124,6 +124,18 @@ function takeControl(head: RequestHead, name: string, value: string): void {
       head.requestId = isPlainId(value) ? value : '';
       break;
   }
+}
+
+/** Values that many requests share. A part of a head's text would hold all of it while the request waits. */
+const LASTING_MAX = 64;
+const LASTING_LENGTH_MAX = 64;
+const lastingValues = new Map<string, string>();
+
+function lasting(value: string): string {
+  const known = lastingValues.get(value);
+  if (known !== undefined) return known;
+  if (lastingValues.size < LASTING_MAX && value.length <= LASTING_LENGTH_MAX) lastingValues.set(value, value);
+  return value;
 }
 
 function joined(before: string, value: string): string {

@@ -21,6 +21,9 @@ const AHEAD_BYTES_MAX = 65_536;
 /** Rest of a body that is read and thrown away to keep the connection after a refusal; more closes it. */
 const DISCARDED_BYTES_MAX = 65_536;
 
+/** Half of the size of node's pool of small buffers, up to which a copy shares a slab. */
+const COPIED_BYTES_MAX = 2_048;
+
 /** What a connection needs of its listener. */
 export interface QuickOwner {
   readonly headBytesMax: Bytes;
@@ -28,7 +31,8 @@ export interface QuickOwner {
   readonly tick: number;
   /** Whether the server takes no new connections: each ends with its answer. */
   readonly isClosing: boolean;
-  isKnown(url: string): boolean;
+  /** The same target in a string that lives on, or undefined for an unknown one. */
+  readonly findUrl: (url: string) => string | undefined;
   take(request: ClientRequest): void;
   handOver(connection: QuickConnection, socket: Socket, bytes: Buffer): void;
   closed(connection: QuickConnection): void;
@@ -56,21 +60,12 @@ export class QuickConnection {
   #remoteAddress: string | undefined;
   /** Bytes of the next request. */
   #ahead: Buffer | undefined;
-  readonly #onData = (bytes: Buffer): void => this.#received(bytes);
-  readonly #onDrain = (): void => this.#request?.drained();
-  readonly #onError = (): void => {};
-  readonly #onEnd = (): void => this.destroy();
-  readonly #onClose = (): void => this.#ended();
-
   constructor(socket: Socket, owner: QuickOwner) {
     this.socket = socket;
     this.#owner = owner;
     this.#since = owner.tick;
-    socket.on('data', this.#onData);
-    socket.on('drain', this.#onDrain);
-    socket.on('error', this.#onError);
-    socket.on('end', this.#onEnd);
-    socket.on('close', this.#onClose);
+    (socket as OwnedSocket)[OWNER] = this;
+    for (const [event, listener] of LISTENERS) socket.on(event, listener);
   }
 
   get isGone(): boolean {
@@ -90,6 +85,10 @@ export class QuickConnection {
     return this.#owner.isClosing;
   }
 
+  drained(): void {
+    this.#request?.drained();
+  }
+
   checkTime(tick: number, limits: QuickLimits): void {
     const waited = tick - this.#since;
     if (this.#state === 'waiting') {
@@ -101,7 +100,7 @@ export class QuickConnection {
 
   destroy(): void {
     this.socket.destroy();
-    this.#ended();
+    this.ended();
   }
 
   /** The whole body is there. */
@@ -134,12 +133,8 @@ export class QuickConnection {
   /** Lets go of the socket, for another owner. */
   release(): void {
     this.#state = 'over';
-    const { socket } = this;
-    socket.off('data', this.#onData);
-    socket.off('drain', this.#onDrain);
-    socket.off('error', this.#onError);
-    socket.off('end', this.#onEnd);
-    socket.off('close', this.#onClose);
+    for (const [event, listener] of LISTENERS) this.socket.off(event, listener);
+    delete (this.socket as OwnedSocket)[OWNER];
   }
 
   #next(): void {
@@ -150,7 +145,7 @@ export class QuickConnection {
     this.#begin(ahead);
   }
 
-  #received(bytes: Buffer): void {
+  received(bytes: Buffer): void {
     switch (this.#state) {
       case 'waiting':
         this.#begin(bytes);
@@ -166,7 +161,7 @@ export class QuickConnection {
   }
 
   #begin(bytes: Buffer): void {
-    const head = readQuickHead(bytes, this.#owner.headBytesMax, (url) => this.#owner.isKnown(url));
+    const head = readQuickHead(bytes, this.#owner.headBytesMax, this.#owner.findUrl);
     if (head === undefined) {
       this.release();
       this.#owner.handOver(this, this.socket, bytes);
@@ -204,13 +199,13 @@ export class QuickConnection {
     const isIdle = this.#state === 'waiting' && this.#hasServed;
     const { socket } = this;
     const isSilent = this.#request === undefined || !this.#request.hasBegun;
-    this.#ended();
+    this.ended();
     if (isIdle || !isSilent) socket.destroy();
     else this.#owner.timedOut(socket);
   }
 
   /** The client closed its side, or the connection broke: either way nobody waits for the answer. */
-  #ended(): void {
+  ended(): void {
     if (this.#state === 'over') return;
     this.#state = 'over';
     this.#ahead = undefined;
@@ -221,12 +216,52 @@ export class QuickConnection {
   }
 }
 
+/** Listeners that all connections share, since ten thousand of them wait at once: five closures each would be 3 MB. */
+const OWNER: unique symbol = Symbol('quick connection');
+
+interface OwnedSocket extends Socket {
+  [OWNER]?: QuickConnection;
+}
+
+const LISTENERS: readonly (readonly [string, (this: OwnedSocket, bytes: Buffer) => void])[] = [
+  [
+    'data',
+    function received(bytes) {
+      this[OWNER]?.received(bytes);
+    },
+  ],
+  [
+    'drain',
+    function drained() {
+      this[OWNER]?.drained();
+    },
+  ],
+  // The close that follows is what counts.
+  ['error', function failed() {}],
+  [
+    'end',
+    function ended() {
+      this[OWNER]?.destroy();
+    },
+  ],
+  [
+    'close',
+    function closed() {
+      this[OWNER]?.ended();
+    },
+  ],
+];
+
+const NO_HEADERS: readonly string[] = [];
+
 /** One request on a quick connection. */
 class QuickRequest implements ClientRequest {
   readonly method = 'POST';
   readonly minorVersion = 1;
   readonly #connection: QuickConnection;
-  readonly #head: QuickHead;
+  readonly url: string;
+  /** Empty once the body is whole: a request that waits must not hold its head. */
+  rawHeaders: readonly string[];
   /** Of the body, not yet arrived. */
   bytesLeft: Bytes;
   #first: Buffer | undefined;
@@ -238,16 +273,9 @@ class QuickRequest implements ClientRequest {
 
   constructor(connection: QuickConnection, head: QuickHead) {
     this.#connection = connection;
-    this.#head = head;
+    this.url = head.url;
+    this.rawHeaders = head.rawHeaders;
     this.bytesLeft = head.contentLength;
-  }
-
-  get url(): string {
-    return this.#head.url;
-  }
-
-  get rawHeaders(): readonly string[] {
-    return this.#head.rawHeaders;
   }
 
   get remoteAddress(): string | undefined {
@@ -335,7 +363,8 @@ class QuickRequest implements ClientRequest {
       this.#forgetBody();
       reader.refused('self-protection');
     } else if (this.bytesLeft === 0) {
-      const body = this.#chunks === undefined ? (this.#first as Buffer) : Buffer.concat(this.#chunks);
+      const body = this.#chunks === undefined ? own(this.#first as Buffer) : Buffer.concat(this.#chunks);
+      this.rawHeaders = NO_HEADERS;
       this.#forgetBody();
       this.#connection.bodyRead();
       reader.complete(body);
@@ -349,4 +378,9 @@ class QuickRequest implements ClientRequest {
     this.#first = undefined;
     this.#chunks = undefined;
   }
+}
+
+/** A small body in bytes of its own: as a part of what was read it would hold the head, and a buffer, while it waits. */
+function own(body: Buffer): Buffer {
+  return body.length <= COPIED_BYTES_MAX ? Buffer.from(body) : body;
 }

@@ -22,9 +22,9 @@ const HEAD_END: Buffer = Buffer.from('\r\n\r\n');
 const UPPER_P = 0x50;
 const METHOD = 'POST ';
 const VERSION = ' HTTP/1.1';
-/** A control character, half a line break, or the beginning of a folded line. */
+/** Control characters. Line breaks are looked at one by one. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is control characters that are looked for.
-const DOUBTFUL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|[^\r]\n|\n[\t ]/;
+const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 const NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/;
 const LENGTH = /^\d{1,15}$/;
 
@@ -36,18 +36,18 @@ const names = new Map<string, string>();
 export function readQuickHead(
   bytes: Buffer,
   headBytesMax: Bytes,
-  isKnown: (url: string) => boolean,
+  findUrl: (url: string) => string | undefined,
 ): QuickHead | undefined {
   if (bytes[0] !== UPPER_P) return undefined;
   const end = bytes.indexOf(HEAD_END);
   if (end < 0 || end + HEAD_END.length > headBytesMax) return undefined;
   const text = bytes.toString('latin1', 0, end);
-  const lineEnd = text.indexOf('\r\n');
-  if (lineEnd < 0 || !text.startsWith(METHOD) || DOUBTFUL.test(text)) return undefined;
+  const lineEnd = endOfLine(text, 0);
+  if (lineEnd < 0 || !text.startsWith(METHOD) || CONTROL.test(text)) return undefined;
   const urlEnd = lineEnd - VERSION.length;
   if (!text.startsWith(VERSION, urlEnd)) return undefined;
-  const url = text.slice(METHOD.length, urlEnd);
-  if (!isKnown(url)) return undefined;
+  const url = findUrl(text.slice(METHOD.length, urlEnd));
+  if (url === undefined) return undefined;
   const rawHeaders: string[] = [];
   const contentLength = readHeaders(text, lineEnd + 2, rawHeaders);
   if (contentLength <= 0) return undefined;
@@ -58,10 +58,10 @@ export function readQuickHead(
 function readHeaders(text: string, start: number, rawHeaders: string[]): Bytes {
   let length = -1;
   for (let at = start; at < text.length; ) {
-    const found = text.indexOf('\r\n', at);
-    const stop = found < 0 ? text.length : found;
+    const stop = endOfLine(text, at);
     const colon = text.indexOf(':', at);
-    if (colon < 0 || colon > stop) return -1;
+    // A name is never empty, which also keeps folded lines out.
+    if (stop < 0 || colon < 0 || colon > stop) return -1;
     const name = lowered(text.slice(at, colon));
     const value = trimmed(text, colon + 1, stop);
     if (name === 'content-length') {
@@ -72,6 +72,14 @@ function readHeaders(text: string, start: number, rawHeaders: string[]): Bytes {
     at = stop + 2;
   }
   return length;
+}
+
+/** Where the line ends, which must be by both characters of a line break, or at the end of the text; else -1. */
+function endOfLine(text: string, at: number): number {
+  const cr = text.indexOf('\r', at);
+  const lf = text.indexOf('\n', at);
+  if (cr < 0) return lf < 0 ? text.length : -1;
+  return lf === cr + 1 ? cr : -1;
 }
 
 function isUnusual(name: string, value: string): boolean {

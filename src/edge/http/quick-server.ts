@@ -17,7 +17,7 @@ const LINGER_MS: DurationMs = 2_000;
 export interface QuickOptions {
   readonly config: ServerConfig;
   readonly metrics: MetricsSink;
-  isKnown(url: string): boolean;
+  readonly findUrl: (url: string) => string | undefined;
   take(request: ClientRequest): void;
 }
 
@@ -48,7 +48,7 @@ export function serveQuickly(server: Server, options: QuickOptions): QuickServer
     headBytesMax: config.headerBytesMax,
     tick: 0,
     isClosing: false,
-    isKnown: options.isKnown,
+    findUrl: options.findUrl,
     take: options.take,
     handOver(connection, socket, bytes) {
       forget(connection);

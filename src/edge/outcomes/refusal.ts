@@ -68,18 +68,35 @@ export function renderOpenAi(refusal: Refusal, options: RenderOptions): Rendered
 
 /** The body alone, as it is also sent inside a stream that has been committed. */
 export function openAiBody(refusal: Refusal): string {
-  const { openai, message } = OUTCOMES[refusal.reason];
-  const estimateMs = Math.ceil(refusal.hint.afterUs / 1_000);
-  return asciiJson({
-    error: {
-      message: refusal.detail === '' ? `${message}.` : `${message}: ${refusal.detail}.`,
-      type: openai.type,
-      param: refusal.param === '' ? null : refusal.param,
-      code: openai.code,
-      reason: refusal.reason,
-      ...(estimateMs > 0 ? { retry_after_ms: estimateMs } : {}),
-    },
-  });
+  const { reason, detail, param, hint } = refusal;
+  const opening = detail === '' && param === '' ? usualOpening(reason) : openingOf(reason, detail, param);
+  const estimateMs = Math.ceil(hint.afterUs / 1_000);
+  return estimateMs > 0 ? `${opening},"retry_after_ms":${estimateMs}}}` : `${opening}}}`;
+}
+
+/** Bodies without their end. Under overload almost all refusals are alike, and the price of each matters most. */
+const usualOpenings = new Map<RefusalReason, string>();
+
+function usualOpening(reason: RefusalReason): string {
+  let opening = usualOpenings.get(reason);
+  if (opening === undefined) {
+    opening = openingOf(reason, '', '');
+    // Bounded by the rows of the table.
+    usualOpenings.set(reason, opening);
+  }
+  return opening;
+}
+
+function openingOf(reason: RefusalReason, detail: string, param: string): string {
+  const { openai, message } = OUTCOMES[reason];
+  const error = {
+    message: detail === '' ? `${message}.` : `${message}: ${detail}.`,
+    type: openai.type,
+    param: param === '' ? null : param,
+    code: openai.code,
+    reason,
+  };
+  return asciiJson({ error }).slice(0, -2);
 }
 
 /** JSON in ASCII alone, so that its length is its size and it can be sent without conversion. */
