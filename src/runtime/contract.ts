@@ -4,7 +4,7 @@
  */
 import type { DurationMs, DurationUs, MonoUs, NodeId, TaskId, WallMs } from '../base/units.ts';
 import type { GatewayConfig, NodeConfig } from '../core/config/types.ts';
-import type { AttemptResult, Outcome } from '../core/request/outcome.ts';
+import type { AttemptResult, FailureKind, Outcome, RetryHint } from '../core/request/outcome.ts';
 import type { RequestShape, TaskSpec, Usage } from '../core/request/task.ts';
 import type { WorkEstimate } from '../core/scheduler/contract.ts';
 import type { NodeView, QueueView, TaskView } from '../core/scheduler/views.ts';
@@ -64,6 +64,29 @@ export interface RequestView {
     readonly done: DurationMs;
   };
   readonly live?: TaskView;
+  /** What the decision stood on; small on purpose, since ten thousand finished requests keep it. */
+  readonly facts?: RequestFacts;
+}
+
+export interface RequestFacts {
+  readonly workMs: DurationMs;
+  /** As asked for or as the class gives it, from `received`. */
+  readonly deadlineMs: DurationMs;
+  readonly deadlineWished: boolean;
+  readonly stream: boolean;
+  /** Of the outcome; absent where it has none. */
+  readonly hint?: RetryHint;
+  /** Attempts that failed, in order. The last attempt of a served request is not among them. */
+  readonly failures: readonly AttemptFailure[];
+}
+
+export interface AttemptFailure {
+  readonly nodeId: NodeId;
+  /** Counts from 1. */
+  readonly attempt: number;
+  readonly failure: FailureKind;
+  /** Milliseconds since `received`. */
+  readonly endedMs: DurationMs;
 }
 
 export interface NodeRow extends NodeView {

@@ -131,6 +131,7 @@ export class Dispatcher {
       return;
     }
     row.permit = false;
+    if (result.kind === 'failed') row.attemptFailed(result.failure, this.#clock.nowUs() - row.receivedAt);
     this.#nodes.permitReleased(row.nodeId, result.kind === 'ok');
     this.#post({ kind: 'attempt-ended', taskId, result });
     if (row.outcome !== undefined) this.#retire(row);

@@ -6,11 +6,20 @@
  * known and its permit is released; then it moves to the ring of finished ones and lets go of its listener.
  */
 import { randomBytes } from 'node:crypto';
-import type { ClassName, DurationUs, ModelId, MonoUs, NodeId, TaskId, TenantId } from '../base/units.ts';
+import type {
+  ClassName,
+  DurationUs,
+  ModelId,
+  MonoUs,
+  NodeId,
+  RefUs,
+  TaskId,
+  TenantId,
+} from '../base/units.ts';
 import { US_PER_MS } from '../base/units.ts';
-import type { Outcome } from '../core/request/outcome.ts';
+import type { FailureKind, Outcome } from '../core/request/outcome.ts';
 import type { TaskView } from '../core/scheduler/views.ts';
-import type { RequestView, TaskListener } from './contract.ts';
+import type { AttemptFailure, RequestFacts, RequestView, SubmitSpec, TaskListener } from './contract.ts';
 
 /** Finished requests that stay explainable. */
 export const FINISHED_MAX = 10_000;
@@ -20,6 +29,15 @@ const ID_RADIX = 36;
 /** An instant that has not happened. */
 const NEVER = -1;
 
+/** Failed attempts kept of one request; the last one takes the place of the one before it. */
+export const FAILURES_MAX = 8;
+
+/** What a row takes over of a submitted request. */
+export type RowSpec = Pick<
+  SubmitSpec,
+  'className' | 'tenant' | 'model' | 'receivedAt' | 'workUs' | 'deadlineUs' | 'deadlineWished' | 'stream'
+>;
+
 /** A class, since one is made for every request. */
 export class TaskRow {
   readonly id: TaskId;
@@ -27,6 +45,10 @@ export class TaskRow {
   readonly tenant: TenantId;
   readonly model: ModelId;
   readonly receivedAt: MonoUs;
+  readonly workUs: RefUs;
+  readonly deadlineUs: DurationUs;
+  readonly deadlineWished: boolean;
+  readonly stream: boolean;
   listener: TaskListener | undefined;
   outcome: Outcome | undefined = undefined;
   /** Set when the runtime, not the scheduler, decides what the client is told. */
@@ -34,6 +56,8 @@ export class TaskRow {
   /** Node of the current or last attempt. */
   nodeId: NodeId = '';
   attempts = 0;
+  /** Made at the first failed attempt: most requests have none. */
+  failures: AttemptFailure[] | undefined = undefined;
   /** Whether an attempt holds a node's permit. */
   permit = false;
   /** Whether the client's leaving has been told to the scheduler. */
@@ -44,17 +68,25 @@ export class TaskRow {
   firstByteUs: DurationUs = NEVER;
   doneUs: DurationUs = NEVER;
 
-  constructor(
-    id: TaskId,
-    spec: { className: ClassName; tenant: TenantId; model: ModelId; receivedAt: MonoUs },
-    listener: TaskListener,
-  ) {
+  constructor(id: TaskId, spec: RowSpec, listener: TaskListener) {
     this.id = id;
     this.className = spec.className;
     this.tenant = spec.tenant;
     this.model = spec.model;
     this.receivedAt = spec.receivedAt;
+    this.workUs = spec.workUs;
+    this.deadlineUs = spec.deadlineUs;
+    this.deadlineWished = spec.deadlineWished;
+    this.stream = spec.stream;
     this.listener = listener;
+  }
+
+  /** Remembers how the current attempt failed. */
+  attemptFailed(failure: FailureKind, sinceReceivedUs: DurationUs): void {
+    this.failures ??= [];
+    if (this.failures.length === FAILURES_MAX) this.failures.pop();
+    const endedMs = offsetMs(sinceReceivedUs);
+    this.failures.push({ nodeId: this.nodeId, attempt: this.attempts, failure, endedMs });
   }
 }
 
@@ -152,8 +184,20 @@ export function viewRow(
       firstByte: offsetMs(row.firstByteUs),
       done: offsetMs(row.doneUs),
     },
+    facts: factsOf(row),
   };
   return live === undefined ? view : { ...view, live };
+}
+
+function factsOf(row: TaskRow): RequestFacts {
+  const facts = {
+    workMs: row.workUs / US_PER_MS,
+    deadlineMs: row.deadlineUs / US_PER_MS,
+    deadlineWished: row.deadlineWished,
+    stream: row.stream,
+    failures: row.failures ?? [],
+  };
+  return row.outcome !== undefined && 'hint' in row.outcome ? { ...facts, hint: row.outcome.hint } : facts;
 }
 
 function stateOf(row: TaskRow): RequestView['state'] {

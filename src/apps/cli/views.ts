@@ -99,16 +99,22 @@ interface Explanation {
   readonly node: string | null;
   readonly attempts: number;
   readonly timeline: Readonly<Record<string, number | null>>;
+  readonly workMs: number | null;
+  readonly deadlineMs: number | null;
   readonly position: number | null;
   readonly etaMs: number | null;
   readonly gates: readonly { readonly gate: string; readonly since: number; readonly detail: string }[];
-  readonly nodes: readonly {
-    readonly id: string;
-    readonly eligible: boolean;
-    readonly reasons: readonly string[];
-  }[];
+  readonly nodes: readonly ExplainedNode[];
   readonly nodesTotal: number;
   readonly unblock: string;
+}
+
+interface ExplainedNode {
+  readonly id: string;
+  readonly eligible: boolean;
+  readonly reasons: readonly string[];
+  readonly attempt?: number;
+  readonly result?: string;
 }
 
 export async function explain(id: string, options: AdminOptions, environment: Environment): Promise<number> {
@@ -118,26 +124,75 @@ export async function explain(id: string, options: AdminOptions, environment: En
   return DONE;
 }
 
-function explanation(answer: Explanation): string {
+/** Headings at the left, what they say beside them: readable at 80 columns, longer sentences wrapped. */
+export function explanation(answer: Explanation): string {
   const { timeline } = answer;
   const received = timeline['received'] ?? 0;
   const steps = Object.entries(timeline)
     .filter((step): step is [string, number] => step[1] !== null && step[0] !== 'received')
     .map(([name, at]) => `${name} +${duration(at - received)}`);
-  const where = answer.node === null ? '' : ` on ${answer.node}`;
   const lines = [
-    `${answer.id}: ${answer.state}${answer.reason === '' ? '' : ` (${answer.reason})`}${where}`,
-    `class ${answer.class}, tenant ${answer.tenant}, model ${answer.model}, attempts ${answer.attempts}`,
-    `received ${new Date(received).toISOString()}; ${steps.join(', ')}`,
+    answer.id,
+    entry('state', headline(answer)),
+    entry('request', `class ${answer.class}, tenant ${answer.tenant}, model ${answer.model}`),
+    entry('cost', cost(answer)),
+    entry('received', new Date(received).toISOString()),
+    ...(steps.length === 0 ? [] : [entry('timeline', steps.join(', '))]),
   ];
-  if (answer.position !== null)
-    lines.push(`position ${answer.position}, expected to start in ${duration(answer.etaMs ?? 0)}`);
-  for (const gate of answer.gates) lines.push(`held by ${gate.gate}: ${gate.detail}`);
-  for (const node of answer.nodes) {
-    lines.push(`  ${node.id}: ${node.eligible ? 'can take it' : node.reasons.join(', ')}`);
+  if (answer.state === 'queued') lines.push(entry('position', String(answer.position ?? '?')));
+  const eta = etaLine(answer);
+  if (eta !== '')
+    lines.push(entry(answer.state === 'queued' || answer.state === 'running' ? 'eta' : 'retry', eta));
+  for (const { gate, since, detail } of answer.gates) {
+    lines.push(entry('gate', `${gate} since +${duration(since - received)}: ${detail}`));
   }
-  if (answer.nodesTotal > answer.nodes.length)
-    lines.push(`  and ${answer.nodesTotal - answer.nodes.length} more nodes`);
-  if (answer.unblock !== '') lines.push(`to let it run: ${answer.unblock}`);
-  return lines.map(printable).join('\n');
+  for (const node of answer.nodes) lines.push(entry('node', nodeLine(node)));
+  const more = answer.nodesTotal - answer.nodes.length;
+  if (more > 0)
+    lines.push(
+      entry('', `and ${more} more: GET /spillway/v1/requests/ID?nodesOffset=${answer.nodes.length}`),
+    );
+  if (answer.unblock !== '') lines.push(entry('unblock', answer.unblock));
+  return lines.join('\n');
+}
+
+function headline({ state, reason, node, attempts }: Explanation): string {
+  const where = node === null ? '' : state === 'running' ? ` on ${node}` : `; last on ${node}`;
+  const why = reason === '' ? '' : `: ${reason}`;
+  const tries = attempts > 1 ? ` (${attempts} attempts)` : '';
+  return state === 'served' && node !== null ? `served on ${node}${tries}` : `${state}${why}${where}${tries}`;
+}
+
+function cost({ workMs, deadlineMs }: Explanation): string {
+  const work = workMs === null ? '?' : duration(workMs);
+  return `${work} of work on the reference accelerator, deadline ${deadlineMs === null ? '?' : duration(deadlineMs)}`;
+}
+
+function etaLine({ state, etaMs }: Explanation): string {
+  if (etaMs === null || state === 'served' || state === 'degraded') return '';
+  if (state === 'queued') return `done in about ${duration(etaMs)}`;
+  return state === 'running' ? `done in about ${duration(etaMs)}` : `in about ${duration(etaMs)}`;
+}
+
+function nodeLine({ id, eligible, reasons, attempt, result }: ExplainedNode): string {
+  const why = reasons.join(', ');
+  if (attempt === undefined) return `${id}: ${eligible ? 'can take it' : why}`;
+  return `${id}: attempt ${attempt} ${result ?? 'ended'}${why === '' ? '' : ` (${why})`}`;
+}
+
+const HEADING_WIDTH = 10;
+const LINE_WIDTH = 80;
+
+function entry(heading: string, text: string): string {
+  const words = printable(text).split(' ');
+  const rows: string[] = [];
+  let row = '';
+  for (const word of words) {
+    if (row !== '' && row.length + 1 + word.length > LINE_WIDTH - HEADING_WIDTH - 2) {
+      rows.push(row);
+      row = word;
+    } else row = row === '' ? word : `${row} ${word}`;
+  }
+  rows.push(row);
+  return rows.map((line, i) => `  ${(i === 0 ? heading : '').padEnd(HEADING_WIDTH)}${line}`).join('\n');
 }

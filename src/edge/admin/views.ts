@@ -55,7 +55,9 @@ export function wireNode(row: NodeRow): WireNode {
 /** The scheduler measures a node of one model as a whole; for people it is the rate of that model. */
 function named(entry: NodeRow['rates'][number], row: NodeRow): NodeRow['rates'][number] {
   const { models } = row.spec;
-  return entry.model === '' && models.length === 1 ? { ...entry, model: models[0]?.model ?? '' } : entry;
+  return entry.model === '' && models.length === 1 && row.rates.length === 1
+    ? { ...entry, model: models[0]?.model ?? '' }
+    : entry;
 }
 
 function bestKnownRate(row: NodeRow): number | null {
