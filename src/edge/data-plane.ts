@@ -283,8 +283,7 @@ class Plane {
     }
     const model = gateway.resolveModel(parsed.request.model);
     if (model === undefined) {
-      const refusal = refuse('unknown-model', quoted(parsed.request.model), 'model');
-      this.#refuse(arrival.request, refusal, arrival.receivedAt);
+      this.#refuseModel(arrival, parsed.request.model);
       return;
     }
     this.#submit(arrival, parsed.request, model);
@@ -352,6 +351,17 @@ class Plane {
     const { overloadStatus } = gateway.config.server;
     const { status, headers, body } = renderOpenAi(refusal, { overloadStatus, jitterSeed: this.#refusals++ });
     request.reply(status, headers, body, after);
+    metrics.requestEnded('', '', refusal.reason, Math.max(0, gateway.now() - receivedAt) / 1e6);
+  }
+
+  /** The one refusal here that is about the fleet: it stays explainable, as those of the scheduler do. */
+  #refuseModel({ request, head, tenant, receivedAt }: Arrival, model: string): void {
+    const { gateway, metrics } = this.#options;
+    const refusal = refuse('unknown-model', quoted(model), 'model');
+    const { status, headers, body } = renderOpenAi(refusal, { overloadStatus: 429, jitterSeed: 0 });
+    const id = gateway.noteRefused({ reason: 'unknown-model', tenant: tenant.id, model, receivedAt });
+    headers.push('x-spillway-id', id, 'x-request-id', head.requestId === '' ? id : head.requestId);
+    request.reply(status, headers, body, 'keeps');
     metrics.requestEnded('', '', refusal.reason, Math.max(0, gateway.now() - receivedAt) / 1e6);
   }
 

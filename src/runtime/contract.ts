@@ -4,7 +4,13 @@
  */
 import type { DurationMs, DurationUs, MonoUs, NodeId, TaskId, WallMs } from '../base/units.ts';
 import type { GatewayConfig, NodeConfig } from '../core/config/types.ts';
-import type { AttemptResult, FailureKind, Outcome, RetryHint } from '../core/request/outcome.ts';
+import type {
+  AttemptResult,
+  FailureKind,
+  Outcome,
+  RejectReason,
+  RetryHint,
+} from '../core/request/outcome.ts';
 import type { RequestShape, TaskSpec, Usage } from '../core/request/task.ts';
 import type { WorkEstimate } from '../core/scheduler/contract.ts';
 import type { NodeView, QueueView, TaskView } from '../core/scheduler/views.ts';
@@ -35,6 +41,15 @@ export type SubmitSpec = Omit<TaskSpec, 'id' | 'deadlineAt'> & {
   /** When the request's head was read. */
   readonly receivedAt: MonoUs;
 };
+
+/** A request that the edge refused by what it knows of the fleet. */
+export interface EarlyRefusal {
+  readonly reason: RejectReason;
+  readonly tenant: string;
+  /** As the client named it; kept to a bounded length. */
+  readonly model: string;
+  readonly receivedAt: MonoUs;
+}
 
 /** What a client or an operator may know of one request, live or finished (the last ones, bounded). */
 export interface RequestView {
@@ -111,6 +126,8 @@ export interface Gateway {
   readonly ready: boolean;
 
   submit(spec: SubmitSpec, listener: TaskListener): { readonly taskId: TaskId; readonly publicId: string };
+  /** Keeps a refusal explainable that was decided before there was a task; returns its public id. */
+  noteRefused(refusal: EarlyRefusal): string;
   cancel(taskId: TaskId): void;
   attemptSent(taskId: TaskId): void;
   attemptFirstByte(taskId: TaskId): void;

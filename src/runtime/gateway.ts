@@ -124,6 +124,7 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
     },
     now,
     submit: (spec, listener) => dispatcher.submit(spec, listener),
+    noteRefused: (refusal) => table.noteRefused(refusal, now()),
     cancel: (taskId) => dispatcher.cancel(taskId),
     attemptSent: (taskId) => dispatcher.attemptSent(taskId),
     attemptFirstByte: (taskId) => dispatcher.attemptFirstByte(taskId),

@@ -17,9 +17,16 @@ import type {
   TenantId,
 } from '../base/units.ts';
 import { US_PER_MS } from '../base/units.ts';
-import type { FailureKind, Outcome } from '../core/request/outcome.ts';
+import { type FailureKind, NO_RETRY, type Outcome } from '../core/request/outcome.ts';
 import type { TaskView } from '../core/scheduler/views.ts';
-import type { AttemptFailure, RequestFacts, RequestView, SubmitSpec, TaskListener } from './contract.ts';
+import type {
+  AttemptFailure,
+  EarlyRefusal,
+  RequestFacts,
+  RequestView,
+  SubmitSpec,
+  TaskListener,
+} from './contract.ts';
 
 /** Finished requests that stay explainable. */
 export const FINISHED_MAX = 10_000;
@@ -31,6 +38,9 @@ const NEVER = -1;
 
 /** Failed attempts kept of one request; the last one takes the place of the one before it. */
 export const FAILURES_MAX = 8;
+
+/** A name that no model has comes from the client; more of it than this is not kept. */
+const MODEL_CHARS_MAX = 200;
 
 /** What a row takes over of a submitted request. */
 export type RowSpec = Pick<
@@ -68,7 +78,7 @@ export class TaskRow {
   firstByteUs: DurationUs = NEVER;
   doneUs: DurationUs = NEVER;
 
-  constructor(id: TaskId, spec: RowSpec, listener: TaskListener) {
+  constructor(id: TaskId, spec: RowSpec, listener: TaskListener | undefined) {
     this.id = id;
     this.className = spec.className;
     this.tenant = spec.tenant;
@@ -88,6 +98,20 @@ export class TaskRow {
     const endedMs = offsetMs(sinceReceivedUs);
     this.failures.push({ nodeId: this.nodeId, attempt: this.attempts, failure, endedMs });
   }
+}
+
+const NO_TASK: Omit<RowSpec, 'tenant' | 'model' | 'receivedAt'> = {
+  className: '',
+  workUs: 0,
+  deadlineUs: 0,
+  deadlineWished: false,
+  stream: false,
+};
+
+function clipped(name: string): string {
+  const short = name.length > MODEL_CHARS_MAX ? `${name.slice(0, MODEL_CHARS_MAX)}…` : name;
+  // A string of its own: a part of the body's text would hold all of it.
+  return Buffer.from(short, 'utf8').toString('utf8');
 }
 
 /** Converts a monotonic instant into wall time, for people. */
@@ -127,6 +151,17 @@ export class TaskTable {
     this.#live += 1;
   }
 
+  /** A row that was finished before it could live. */
+  noteRefused({ reason, tenant, model, receivedAt }: EarlyRefusal, now: MonoUs): string {
+    const id = this.nextId();
+    const row = new TaskRow(id, { ...NO_TASK, tenant, model: clipped(model), receivedAt }, undefined);
+    row.outcome = { kind: 'rejected', reason, hint: NO_RETRY };
+    row.doneUs = now - receivedAt;
+    this.#rows.set(id, row);
+    this.#remember(id);
+    return this.publicId(id);
+  }
+
   /** A live or finished row. */
   get(id: TaskId): TaskRow | undefined {
     return this.#rows.get(id);
@@ -147,12 +182,16 @@ export class TaskTable {
   retire(row: TaskRow): void {
     row.listener = undefined;
     this.#live -= 1;
+    this.#remember(row.id);
+  }
+
+  #remember(id: TaskId): void {
     if (this.#finished.length < FINISHED_MAX) {
-      this.#finished.push(row.id);
+      this.#finished.push(id);
       return;
     }
     this.#rows.delete(this.#finished[this.#oldest] as TaskId);
-    this.#finished[this.#oldest] = row.id;
+    this.#finished[this.#oldest] = id;
     this.#oldest = (this.#oldest + 1) % FINISHED_MAX;
   }
 }

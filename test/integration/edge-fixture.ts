@@ -72,6 +72,10 @@ export class FakeGateway {
     return { taskId: id, publicId: `req_${id}` };
   }
 
+  noteRefused(): string {
+    return `req_${this.#nextId++}`;
+  }
+
   /** Lets everything that waits go on. */
   release(): void {
     this.isHolding = false;

@@ -185,6 +185,26 @@ describe('explain of a request that has ended', () => {
     });
   });
 
+  test('keeps a model that nobody offers explainable, its name at a bounded length', async () => {
+    const node = await bench.node((res) => sendJson(res, 200, completion('hello')));
+    const started = await bench.gateway({ nodes: [nodeAt('one', node)], models: MODELS });
+    const refused = await chat(started.dataUrl, { model: 'nothing-like-it' });
+    expect(refused.status).toBe(404);
+    expect(await explain(started, idOf(refused))).toMatchObject({
+      state: 'rejected',
+      reason: 'unknown-model',
+      model: 'nothing-like-it',
+      position: 0,
+      etaMs: null,
+      workMs: null,
+      gates: [{ gate: 'unknown-model', detail: expect.stringContaining('No node offers nothing-like-it') }],
+      nodes: [],
+      unblock: expect.stringContaining('alias'),
+    });
+    const long = await explain(started, idOf(await chat(started.dataUrl, { model: 'm'.repeat(250) })));
+    expect(String(long['model']).length).toBe(201);
+  });
+
   test('names every node of the model when none can take work', async () => {
     const node = await bench.node((res) => sendJson(res, 200, completion('hello')));
     const started = await bench.gateway({

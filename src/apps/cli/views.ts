@@ -134,8 +134,8 @@ export function explanation(answer: Explanation): string {
   const lines = [
     answer.id,
     entry('state', headline(answer)),
-    entry('request', `class ${answer.class}, tenant ${answer.tenant}, model ${answer.model}`),
-    entry('cost', cost(answer)),
+    entry('request', `class ${answer.class || 'none yet'}, tenant ${answer.tenant}, model ${answer.model}`),
+    ...(answer.workMs === null ? [] : [entry('cost', cost(answer))]),
     entry('received', new Date(received).toISOString()),
     ...(steps.length === 0 ? [] : [entry('timeline', steps.join(', '))]),
   ];

@@ -98,8 +98,9 @@ export function wireRequest(
       firstByte: at(offsets.firstByte),
       done: at(offsets.done),
     },
-    workMs: view.facts?.workMs ?? null,
-    deadlineMs: view.facts?.deadlineMs ?? null,
+    // A request without a class was refused before either was known.
+    workMs: view.className === '' ? null : (view.facts?.workMs ?? null),
+    deadlineMs: view.className === '' ? null : (view.facts?.deadlineMs ?? null),
     failures: (view.facts?.failures ?? []).map(({ nodeId, attempt, failure, endedMs }) => ({
       node: nodeId,
       attempt,
