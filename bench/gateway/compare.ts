@@ -67,7 +67,7 @@ export async function compare(
   contenders: readonly Contender[],
   cycles: number,
 ): Promise<Comparison> {
-  for (const one of contenders) if (one.warmUp > 0) await sample(load, one, one.warmUp);
+  for (const one of contenders) await sample(load, one, one.warmUp);
   const rows: Sample[][] = [];
   for (let cycle = 0; cycle < cycles; cycle++) {
     const row: Sample[] = [];

@@ -12,7 +12,7 @@ import { type LoadClient, startLoad, startNode } from './children.ts';
 import { type Comparison, compare, type Contender } from './compare.ts';
 import { type MemoryFigures, measureMemory } from './memory.ts';
 import { startHaproxy, startNginx, startPortkey, startSpillway, type Target } from './targets.ts';
-import { body } from './wire.ts';
+import { body, request } from './wire.ts';
 
 const CONNECTIONS = 32;
 const STREAMS = 64;
@@ -63,6 +63,11 @@ function say(text: string): void {
   if (!options.json) process.stdout.write(`${text}\n`);
 }
 
+/** Portkey's release of this lock answers streams with 500 under this Node.js: it changes a list of headers that is fixed. */
+function takesPart(target: Target, size: Size): boolean {
+  return target.name !== 'portkey' || size.name !== 'stream';
+}
+
 function contender(target: Target, size: Size): Contender {
   const share = target.name === 'portkey' ? PORTKEY_SHARE : 1;
   const { body: text, connections } = size;
@@ -75,9 +80,10 @@ function contender(target: Target, size: Size): Contender {
 
 function show(title: string, unit: string, comparison: Comparison): void {
   say(`\n${title}`);
+  const [first = ''] = Object.keys(comparison.figures);
   for (const [name, { cpuUs, perSecond }] of Object.entries(comparison.figures)) {
     const ratio = comparison.ratios[name];
-    const beside = ratio === undefined ? '' : `   ${ratio.toFixed(3)} x spillway`;
+    const beside = ratio === undefined ? '' : `   ${ratio.toFixed(3)} of ${first}`;
     say(
       `  ${name.padEnd(10)} ${cpuUs.toFixed(1).padStart(8)} us CPU per ${unit}  ${perSecond.toFixed(0).padStart(7)}/s${beside}`,
     );
@@ -102,7 +108,9 @@ async function compareGateways(load: LoadClient): Promise<Record<string, Compari
   }
   try {
     for (const size of sizes) {
-      const all = [spillway, ...others].map((target) => contender(target, size));
+      const all = [spillway, ...others.filter((other) => takesPart(other, size))].map((target) =>
+        contender(target, size),
+      );
       results[size.name] = await compare(load, all, options.cycles);
       show(size.name, size.name === 'stream' ? 'event' : 'request', results[size.name] as Comparison);
     }
@@ -138,7 +146,6 @@ async function compareRefusal(load: LoadClient): Promise<Comparison> {
 }
 
 async function fill(filler: LoadClient, { port, headers }: Target, connections: number): Promise<void> {
-  const { request } = await import('./wire.ts');
   await filler.run({
     port,
     request: request({ port, headers }, body(300)),

@@ -382,5 +382,8 @@ class QuickRequest implements ClientRequest {
 
 /** A small body in bytes of its own: as a part of what was read it would hold the head, and a buffer, while it waits. */
 function own(body: Buffer): Buffer {
-  return body.length <= COPIED_BYTES_MAX ? Buffer.from(body) : body;
+  if (body.length > COPIED_BYTES_MAX) return body;
+  const copy = Buffer.allocUnsafe(body.length);
+  body.copy(copy);
+  return copy;
 }

@@ -47,7 +47,7 @@ export class QuickResponse implements ClientResponse, BatchedWrite {
   #text = '';
   #isWaiting = false;
   #isChunked = false;
-  #closes: boolean;
+  #closes = false;
   #isEnded = false;
   /** The writer was told to wait. */
   #isFull = false;
@@ -57,7 +57,6 @@ export class QuickResponse implements ClientResponse, BatchedWrite {
 
   constructor(connection: QuickConnection) {
     this.#connection = connection;
-    this.#closes = connection.isClosing;
   }
 
   closeAfter(): void {
@@ -76,6 +75,7 @@ export class QuickResponse implements ClientResponse, BatchedWrite {
     }
     this.#isChunked = !hasLength && status !== 204 && status !== 304;
     text += date();
+    if (this.#connection.isClosing) this.#closes = true;
     text += this.#closes ? CLOSED : KEPT;
     this.#text += this.#isChunked ? `${text}transfer-encoding: chunked\r\n\r\n` : `${text}\r\n`;
   }
