@@ -308,12 +308,13 @@ export const CASES: readonly KnownCase[] = [
     also: ['test/integration/edge-abort.test.ts', 'test/integration/engine-gateway.test.ts'],
     removals: [
       {
-        what: 'the scheduler tells the edge to stop what runs',
+        what: 'a client that leaves ends its request and the attempt that runs for it',
         edits: [
           {
-            file: `${SCHEDULER}/attempts.ts`,
-            original: 'if (!task.isAborting) state.out.abort(task.spec.id, node.spec.id);',
-            mutated: 'if (task.isAborting) state.out.abort(task.spec.id, node.spec.id);',
+            file: 'src/edge/exchange/exchange.ts',
+            original:
+              '    if (!this.#isFinished) this.#context.gateway.cancel(this.#taskId);\n    attempt?.stop();\n',
+            mutated: '    void attempt;\n',
           },
         ],
         titles: 'a client that leaves',
@@ -388,8 +389,8 @@ export const CASES: readonly KnownCase[] = [
         edits: [
           {
             file: `${SCHEDULER}/marks.ts`,
-            original: '    node.failedProbes = 0;\n    if (',
-            mutated: '    node.failedProbes = 0;\n    if (state.now < 0 && ',
+            original: '      node.suspectUntil = 0;\n  } else {\n',
+            mutated: '      node.failedProbes = 0;\n  } else {\n',
           },
         ],
         titles: 'the periodic look',

@@ -158,7 +158,7 @@ describe('a fleet under twelve times its capacity', () => {
     const spike = await phase(TIMES * CAPACITY_PER_S, 10);
     load.rate = 0.5 * CAPACITY_PER_S;
     const told = JSON.stringify({ calm, peak, spike });
-    expect(spike.servedPerS / peak.servedPerS, told).toBeGreaterThanOrEqual(0.9);
+    expect(spike.servedPerS / peak.servedPerS, `goodput ${told}`).toBeGreaterThanOrEqual(0.9);
     expect(peak.servedPerS / CAPACITY_PER_S, 'the peak is the fleet’s').toBeGreaterThanOrEqual(0.8);
     await within(10_000, `served again as before the spike ${told}`, () => {
       const since = performance.now() - 2_000;

@@ -15,10 +15,11 @@ import { completion, sendJson } from './edge-fixture.ts';
 
 /** More than the metrics page gives a name of their own. */
 const TENANTS = 300;
-const TENANTS_SHOWN = 200;
+const MODELS = 400;
+const NAMES_SHOWN = 200;
 /** Beyond the bound on requests whose story is kept, so that the process has its full size. */
 const WARM = 12_000;
-const MORE = 12_000;
+const MORE = 40_000;
 const CONCURRENCY = 48;
 let bench: CaseBench;
 let fixture: Fixture;
@@ -40,7 +41,7 @@ function wishOf(index: number): Wish {
   const name = `made-up-${index}`;
   const isServed = index % 2 === 0;
   return {
-    model: isServed ? 'tiny' : `model-${name}`,
+    model: isServed ? `offered-${(index / 2) % MODELS}` : `model-${name}`,
     className: `class-${name}`,
     headers: {
       authorization: `Bearer ${index % 8 === 7 ? `key-${name}` : keyOf(index % TENANTS)}`,
@@ -82,10 +83,8 @@ describe('names that clients make up', () => {
       id: `tenant-${tenant}`,
       keys: [{ id: `key-${tenant}`, sha256: createHash('sha256').update(keyOf(tenant)).digest('hex') }],
     }));
-    writeFileSync(
-      file,
-      stringify({ tenants, nodes: [{ id: 'one', url: node.url, slots: 64, models: [{ model: 'tiny' }] }] }),
-    );
+    const models = Array.from({ length: MODELS }, (_, i) => ({ model: `offered-${i}` }));
+    writeFileSync(file, stringify({ tenants, nodes: [{ id: 'one', url: node.url, slots: 64, models }] }));
     const { document } = await fixture.serve(['--config', file]);
     const token = readFileSync(document.adminTokenFile, 'utf8').trim();
     const client = bench.client(document.dataUrl);
@@ -106,8 +105,13 @@ describe('names that clients make up', () => {
     expect(added, 'only the outcome of the unknown paths is new').toEqual(
       added.filter((set) => set.includes('outcome="unknown-path"')),
     );
-    const shown = new Set(after.text.match(/tenant="tenant-\d+"/g));
-    expect(shown.size).toBeLessThanOrEqual(TENANTS_SHOWN);
+    for (const label of ['tenant="tenant-', 'model="offered-']) {
+      const shown = new Set(after.text.match(new RegExp(`${label}\\d+"`, 'g')));
+      expect(shown.size, label).toBeLessThanOrEqual(NAMES_SHOWN);
+    }
+    expect(after.text, 'the rest is counted together').toMatch(
+      /^spillway_requests_total\{.*model="other",outcome="served"\} \d+$/m,
+    );
     expect(after.bytes).toBeLessThan(warm.bytes * 1.1);
     expect(after.rssBytes / warm.rssBytes, 'resident memory').toBeLessThan(1.25);
     const count = (outcome: string): number =>
