@@ -2,9 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
 import { MS, nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
-import { DEFAULT_ADMISSION, defaultSchedulerConfig } from '../config/defaults.ts';
+import { defaultSchedulerConfig } from '../config/defaults.ts';
 import type { TaskSpec } from '../request/task.ts';
-import { gateUs } from './feasibility.ts';
 
 const MINUTE = 60 * S;
 
@@ -23,17 +22,16 @@ function fill(world: CheckedScheduler, from: number, change: Partial<TaskSpec>):
   throw new Error('The gate never closed');
 }
 
-describe('gateUs', () => {
-  test('is a quarter of the deadline, five seconds at most', () => {
-    expect(gateUs(8 * S, DEFAULT_ADMISSION)).toBe(2 * S);
-    expect(gateUs(10 * MINUTE, DEFAULT_ADMISSION)).toBe(5 * S);
-  });
-});
-
 describe('the gate', () => {
   test('closes when the queue of a flow would take longer than five seconds', () => {
     expect(fill(worldOf(1), 1, {})).toBe(6);
     expect(fill(worldOf(4), 1, {})).toBe(21);
+  });
+
+  test('of the first class closes by the deadline alone, at a quarter of it', () => {
+    const world = worldOf(1);
+    fill(world, 1, { className: 'critical', deadlineAt: 40 * S });
+    expect(world.accounts.queued).toBe(11);
   });
 
   test('closes sooner for tasks with a short deadline', () => {

@@ -2,8 +2,8 @@
  * How long work would wait: capacity of a lane, share of a flow, and the gate that refuses before a queue forms
  * which its deadline could not survive.
  */
-import type { DurationUs, Rate, RefUs } from '../../base/units.ts';
-import type { AdmissionConfig } from '../config/types.ts';
+import type { DurationUs, MonoUs, Rate, RefUs } from '../../base/units.ts';
+import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Flow } from '../queue/flow.ts';
 import type { Lane } from '../queue/lane.ts';
@@ -34,9 +34,15 @@ export function laneDrainUs(lane: Lane): DurationUs {
 /**
  * The gate per flow, neutral to size: a flow whose queue already takes longer than a quarter of the deadline (and
  * 5 s) admits no more. Without it, noise in the estimates turns a third of the fleet into work that misses.
+ *
+ * The first of several classes is bound by its deadline alone: a burst of it waits behind running tasks of the others
+ * for a moment, and a refusal would cost its users more than that moment.
  */
-export function gateUs(relativeDeadlineUs: DurationUs, admission: AdmissionConfig): DurationUs {
-  return Math.min(relativeDeadlineUs * admission.flowWaitDeadlineShare, admission.flowWaitMsMax * 1_000);
+export function gateUs(task: TaskRecord, now: MonoUs, config: SchedulerConfig): DurationUs {
+  const { flowWaitDeadlineShare, flowWaitMsMax } = config.admission;
+  const byDeadlineUs = (task.deadlineAt - now) * flowWaitDeadlineShare;
+  const isFirstClass = task.flow.classRecord.index === 0 && config.classes.length > 1;
+  return isFirstClass ? byDeadlineUs : Math.min(byDeadlineUs, flowWaitMsMax * 1_000);
 }
 
 /** Least time in which any open node does what the deadline bounds, or Infinity when none is open. O(pools). */

@@ -268,7 +268,7 @@ export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node
  * Whether a node that is not the task's best one would do it in time so surely that leaving the best one costs
  * nothing: the margin covers the 90th percentile of the errors, its power of 2.5 the 99.9th if they are lognormal.
  */
-function meetsDeadlineSafely(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
+export function meetsDeadlineSafely(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
   const margin = marginOf(state);
   const safe = margin * margin * Math.sqrt(margin);
   return state.now + deadlineServiceUs(node, task, state.context) * safe <= task.deadlineAt;

@@ -4,7 +4,7 @@ import type { NodeRecord } from '../health/node-record.ts';
 import { choose } from '../placement/choose.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
-import { hasRoom, meetsDeadline } from './dispatch.ts';
+import { hasRoom, meetsDeadlineSafely } from './dispatch.ts';
 import { evict } from './settle.ts';
 import type { SchedulerState } from './state.ts';
 
@@ -30,7 +30,7 @@ export function idleNodeFor(state: SchedulerState, lane: Lane, task: TaskRecord)
   if (!hasRoom(lane)) return null;
   choose(lane.pools, task, state.context, state.choice);
   const seat = state.choice.roomy;
-  return seat !== null && meetsDeadline(state, task, seat.node, state.now) ? seat.node : null;
+  return seat !== null && meetsDeadlineSafely(state, task, seat.node) ? seat.node : null;
 }
 
 /**

@@ -67,7 +67,7 @@ function refusedAtOnce(state: SchedulerState, spec: TaskSpec, record: ClassRecor
 
 /** The gate per flow, and the idle node that a task takes which it would refuse. */
 function claimPastGate(state: SchedulerState, lane: Lane, task: TaskRecord): NodeRecord | null | 'refused' {
-  const limitUs = gateUs(task.deadlineAt - state.now, state.config.admission);
+  const limitUs = gateUs(task, state.now, state.config);
   if (flowWaitUs(lane, task.flow) <= limitUs) return null;
   return idleNodeFor(state, lane, task) ?? 'refused';
 }
