@@ -37,7 +37,7 @@ const ID_RADIX = 36;
 const NEVER = -1;
 
 /** Failed attempts kept of one request; the last one takes the place of the one before it. */
-export const FAILURES_MAX = 8;
+export const FAILURES_MAX = 10;
 
 /** A name that no model has comes from the client; more of it than this is not kept. */
 const MODEL_CHARS_MAX = 200;

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { makeCertificate } from '../../../test/support/certificate.ts';
 import { settingsReference, withReference } from '../../core/config/reference.ts';
 import { issueText } from './issue-text.ts';
 import { readConfig } from './read-config.ts';
@@ -11,15 +12,7 @@ import { configJsonSchema } from './schema.ts';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const EXAMPLES = globSync('examples/*.yaml', { cwd: ROOT });
 /** What the examples refer to. */
-const FILES = [
-  'proxy-token',
-  'server.pem',
-  'server.key',
-  'acme-key',
-  'fleet-ca.pem',
-  'gateway.pem',
-  'gateway.key',
-];
+const FILES = ['proxy-token', 'acme-key', 'fleet-ca.pem', 'gateway.pem', 'gateway.key'];
 const ENVIRONMENT = { ACME_KEY: 'a key', UPSTREAM_KEY: 'another key' };
 
 test('there are examples', () => {
@@ -31,6 +24,7 @@ test.each(EXAMPLES)('%s has no issues', (example) => {
   try {
     const file = join(folder, basename(example));
     cpSync(join(ROOT, example), file);
+    makeCertificate(folder);
     for (const name of FILES) writeFileSync(join(folder, name), 'content');
     writeFileSync(join(folder, 'keys.json'), '{"keys":[]}');
     const read = readConfig({ file, environment: ENVIRONMENT });

@@ -14,6 +14,7 @@ import { createLocate, type Locate } from './locate.ts';
 import { configSchema, ENTRY_SCHEMAS } from './schema.ts';
 import { createSecretReader, readNode, readTenant, type SecretReader } from './secrets.ts';
 import { knownKeys, suggestKey } from './suggest.ts';
+import { tlsPairIssue } from './tls-pair.ts';
 
 /** 20,000 nodes of a few lines each stay below it. */
 export const CONFIG_BYTES_MAX: number = 8 * 1024 * 1024;
@@ -45,6 +46,7 @@ export function readConfig(options: ReadConfigOptions & { readonly file: string 
   );
   const named = parsed.value.keysFile;
   const keysFile = named === undefined ? undefined : secrets.filePath(named, ['keysFile']);
+  issues.push(...tlsIssues(input.server?.tls, parsed.value.server?.tls, issues));
   const keys = withKeys(input, keysFile, issues);
   const resolved = resolveConfig(keys.input, { memoryLimitBytes: options.memoryLimitBytes ?? 0 });
   const broken = new Set(parsed.issues.map((issue) => issue.path[0]));
@@ -226,6 +228,19 @@ function tlsFiles(tls: { cert: string; key: string }, secrets: SecretReader): { 
     cert: secrets.filePath(tls.cert, ['server', 'tls', 'cert']),
     key: secrets.filePath(tls.key, ['server', 'tls', 'key']),
   };
+}
+
+/** Whether the two files belong together, once each of them could be read. */
+function tlsIssues(
+  files: { readonly cert: string; readonly key: string } | undefined,
+  named: { readonly cert: string; readonly key: string } | undefined,
+  before: readonly ConfigIssue[],
+): readonly ConfigIssue[] {
+  if (files === undefined || named === undefined || before.some(({ path }) => path[1] === 'tls')) return [];
+  const issue = tlsPairIssue(files);
+  if (issue === undefined) return [];
+  const { part, rule } = issue;
+  return [{ path: ['server', 'tls', part], rule, received: receivedText(named[part]) }];
 }
 
 function merge(file: ConfigInput, overlay: ConfigInput): ConfigInput {

@@ -1,19 +1,24 @@
 /** Asks a running gateway's admin plane. Finds address and token by itself where the gateway runs on this machine. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { DEFAULT_SERVER } from '../../core/config/index.ts';
 import { ADMIN_TOKEN_FILE, readRunning } from '../gateway/state-folder.ts';
-import { CliError } from './exit.ts';
+import { CliError, USAGE } from './exit.ts';
 import { defaultStateFolder, type Environment } from './state.ts';
 
 export interface AdminOptions {
   readonly url?: string;
   readonly token?: string;
   readonly state?: string;
+  /** File of the authority, or of the certificate itself, that a gateway with TLS shows. */
+  readonly cacert?: string;
   readonly json?: boolean;
 }
 
 const ANSWER_MS = 10_000;
+/** Codes of OpenSSL and Node for a chain that does not end at a known authority, or is for another name. */
+const UNTRUSTED = /SELF_SIGNED|UNABLE_TO_|CERT_|ALTNAME/;
 
 /** The body of a 200; everything else ends the command with a sentence that says what to do. */
 export async function askAdmin(
@@ -22,6 +27,7 @@ export async function askAdmin(
   environment: Environment,
 ): Promise<unknown> {
   const folder = options.state ?? defaultStateFolder(environment);
+  if (options.cacert !== undefined) trust(options.cacert);
   const base = baseUrl(options, environment, folder);
   const token = options.token ?? (environment['SPILLWAY_TOKEN'] || tokenIn(folder));
   const response = await ask(`${base}/spillway/v1${path}`, token, base);
@@ -42,7 +48,7 @@ function baseUrl(options: AdminOptions, environment: Environment, folder: string
     if (!URL.canParse(named))
       throw new CliError(
         `Expected a URL for --url, such as http://127.0.0.1:8480 (received ${JSON.stringify(named)})`,
-        2,
+        USAGE,
       );
     return named.replace(/\/+$/, '');
   }
@@ -60,6 +66,16 @@ function tokenIn(folder: string): string {
   }
 }
 
+function trust(file: string): void {
+  let pem: string;
+  try {
+    pem = readFileSync(file, 'utf8');
+  } catch {
+    throw new CliError(`Expected a readable file for --cacert (received ${JSON.stringify(file)})`, USAGE);
+  }
+  setDefaultCACertificates([...getCACertificates('default'), pem]);
+}
+
 async function ask(url: string, token: string, base: string): Promise<Response> {
   const headers = token === '' ? {} : { authorization: `Bearer ${token}` };
   try {
@@ -72,6 +88,11 @@ async function ask(url: string, token: string, base: string): Promise<Response> 
         : cause instanceof Error
           ? cause.name
           : 'failed';
+    if (UNTRUSTED.test(code)) {
+      throw new CliError(
+        `The gateway at ${base} shows a certificate that this machine does not trust (${code}); name its authority with --cacert`,
+      );
+    }
     throw new CliError(
       `Cannot reach a gateway at ${base} (${code}); start one with \`spillway serve\`, or name it with --url`,
     );

@@ -112,6 +112,7 @@ function adminCommand(program: Command, name: string, description: string): Comm
     .option('--url <url>', 'admin plane of the gateway (default: the one that runs with the state folder)')
     .option('--token <token>', 'admin token (default: SPILLWAY_TOKEN, or the one in the state folder)')
     .option('--state <folder>', 'state folder of the gateway')
+    .option('--cacert <file>', 'authority or certificate of a gateway with TLS')
     .option('--json', 'one JSON document on standard output');
 }
 

@@ -6,9 +6,11 @@
  * finds the fleet. Stop: the gateway refuses what waits and drains what runs while the listeners still answer, so that
  * late clients get a typed refusal instead of a closed port; then the listeners close.
  */
-import { createServer, type Server } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { sha256Hex } from '../../adapters/config-file/index.ts';
+import { sha256Hex, tlsPairIssue } from '../../adapters/config-file/index.ts';
 import { createEngineDrivers } from '../../adapters/engines/index.ts';
 import { createMemoryRegistry } from '../../adapters/registry-memory/registry-memory.ts';
 import { createSqliteRegistry } from '../../adapters/registry-sqlite/registry-sqlite.ts';
@@ -33,6 +35,7 @@ import {
   prepareFolder,
   randomToken,
   readOrCreateTokens,
+  StartError,
   type Tokens,
   unlockFolder,
 } from './state-folder.ts';
@@ -69,6 +72,7 @@ export async function startGateway(
   options: StartOptions = {},
 ): Promise<StartedGateway> {
   const { folder } = config.state;
+  checkTls(config.server.tls);
   if (folder !== '') {
     prepareFolder(folder);
     lockFolder(folder);
@@ -79,6 +83,13 @@ export async function startGateway(
     if (folder !== '') unlockFolder(folder);
     throw error;
   }
+}
+
+/** Before anything starts: a file may have changed since the configuration was read. */
+function checkTls(tls: GatewayConfig['server']['tls']): void {
+  const issue = tls === undefined ? undefined : tlsPairIssue(tls);
+  if (tls === undefined || issue === undefined) return;
+  throw new StartError(`Cannot use server.tls.${issue.part} ${tls[issue.part]}: ${issue.rule}`);
 }
 
 async function startLocked(
@@ -191,7 +202,7 @@ function handOver(admin: AdminPlane, ...[req, res]: Parameters<AdminPlane['handl
   return true;
 }
 
-/** Plain HTTP with the limits of the data port; its own connections, so that a full data port cannot shut it out. */
+/** With the limits and the certificate of the data port; its own connections, so that a full data port cannot shut it out. */
 function adminServer(admin: AdminPlane, { server }: GatewayConfig): Server {
   const { headerBytesMax, headersMs, requestMs } = server;
   const limits = {
@@ -199,7 +210,13 @@ function adminServer(admin: AdminPlane, { server }: GatewayConfig): Server {
     headersTimeout: headersMs,
     requestTimeout: Math.max(headersMs, requestMs),
   };
-  return createServer(limits, (req, res) => admin.handle(req, res));
+  const listener = (req: IncomingMessage, res: ServerResponse): void => admin.handle(req, res);
+  if (server.tls === undefined) return createServer(limits, listener);
+  const { cert, key } = server.tls;
+  return createTlsServer(
+    { ...limits, handshakeTimeout: headersMs, cert: readFileSync(cert), key: readFileSync(key) },
+    listener,
+  );
 }
 
 async function listenAdmin(

@@ -48,6 +48,8 @@ export function createHttpServer(options: ServerOptions): Server {
       ? createServer(limits)
       : createTlsServer({
           ...limits,
+          // A handshake that never ends holds a connection as slow headers do.
+          handshakeTimeout: config.headersMs,
           cert: readFileSync(config.tls.cert),
           key: readFileSync(config.tls.key),
         });
@@ -56,10 +58,17 @@ export function createHttpServer(options: ServerOptions): Server {
   server.maxHeadersCount = 0;
   server.on('request', (req: IncomingMessage, res: ServerResponse) => listener(req, res, false));
   server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => listener(req, res, true));
+  if (config.tls !== undefined)
+    server.removeAllListeners('tlsClientError').on('tlsClientError', refuseHandshake);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     metrics.malformedRequest();
     answerMalformed(error, socket);
   });
+  /** Before there is TLS nothing can be said: words would wait for a handshake that never ends, and hold the socket. */
+  function refuseHandshake(_error: Error, socket: Duplex): void {
+    metrics.malformedRequest();
+    socket.destroy();
+  }
   let open = 0;
   server.on('connection', (socket: Duplex) => {
     metrics.connections(++open);
