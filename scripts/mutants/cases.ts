@@ -91,6 +91,18 @@ export const CASES: readonly KnownCase[] = [
         ],
         titles: 'a fleet under twelve times its capacity',
       },
+      {
+        what: 'a refusal looks at its flow alone; here it scans the fleet 64 times',
+        edits: [
+          {
+            file: `${SCHEDULER}/submit.ts`,
+            original: '  state.counts.rejected += 1;\n',
+            mutated:
+              '  state.counts.rejected += 1;\n  for (let scan = 0; scan < 64; scan++) for (const node of state.fleet.nodes.values()) JSON.stringify(node.rates());\n',
+          },
+        ],
+        titles: 'a refusal > costs the gateway',
+      },
     ],
   },
   {
