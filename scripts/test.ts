@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LLAMA_INSTALL_COMMAND, llamaEngineMissing } from '../engines/llama/installation.ts';
+import { PROMTOOL_INSTALL_COMMAND, promtoolPath } from '../test/support/promtool.ts';
 import { summarize, summaryLine, type TestReport } from './test-summary.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -16,6 +17,8 @@ const RUNNER = join(ROOT, 'node_modules/vitest/vitest.mjs');
 const PROPERTY_SEED = '20261129';
 /** Files whose tests ask for the llama engine. */
 const NEEDS_LLAMA = /engine-(llama|gateway)/;
+/** Files whose tests ask for promtool. */
+const NEEDS_PROMTOOL = /promtool-/;
 const RUN_MS_MAX = 14 * 60_000;
 
 function runTests(reportPath: string): number {
@@ -38,14 +41,19 @@ function readReport(path: string): TestReport {
   }
 }
 
-function sayLeftOut(leftOut: ReadonlyMap<string, number>): void {
+function whyLeftOut(file: string): string {
   const missing = llamaEngineMissing();
+  if (missing !== undefined && NEEDS_LLAMA.test(file))
+    return `${missing}; install it with: ${LLAMA_INSTALL_COMMAND}`;
+  if (promtoolPath() === undefined && NEEDS_PROMTOOL.test(file))
+    return `promtool is not installed; install it with: ${PROMTOOL_INSTALL_COMMAND}`;
+  return 'the tests are marked as skipped in the file';
+}
+
+function sayLeftOut(leftOut: ReadonlyMap<string, number>): void {
   for (const [path, count] of leftOut) {
     const file = relative(ROOT, path);
-    const why =
-      missing !== undefined && NEEDS_LLAMA.test(file)
-        ? `${missing}; install it with: ${LLAMA_INSTALL_COMMAND}`
-        : 'the tests are marked as skipped in the file';
+    const why = whyLeftOut(file);
     process.stdout.write(`LEFT OUT: ${count} tests of ${file}: ${why}\n`);
   }
 }

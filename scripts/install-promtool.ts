@@ -1,0 +1,35 @@
+/**
+ * Puts promtool beside the dependencies, from the package of a Debian-like system, without installing a service. Takes
+ * some seconds; ends with 1 and the reason where there is no such system or it takes too long.
+ */
+import { spawnSync } from 'node:child_process';
+import { globSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { PROMTOOL_FOLDER, promtoolPath } from '../test/support/promtool.ts';
+
+const STEP_MS_MAX = 20_000;
+
+function run(command: string, args: readonly string[]): string | undefined {
+  const done = spawnSync(command, args, { cwd: PROMTOOL_FOLDER, stdio: 'ignore', timeout: STEP_MS_MAX });
+  if (done.error !== undefined) return `${command} could not run to its end: ${done.error.message}`;
+  return done.status === 0 ? undefined : `${command} ${args[0]} ended with code ${done.status}`;
+}
+
+function install(): string | undefined {
+  mkdirSync(PROMTOOL_FOLDER, { recursive: true });
+  const failed = run('apt-get', ['download', 'prometheus']);
+  if (failed !== undefined) return failed;
+  const [archive] = globSync('prometheus_*.deb', { cwd: PROMTOOL_FOLDER });
+  if (archive === undefined) return 'apt-get download left no archive';
+  const path = join(PROMTOOL_FOLDER, archive);
+  const problem = run('dpkg', ['-x', path, PROMTOOL_FOLDER]);
+  rmSync(path);
+  return problem ?? (promtoolPath() === undefined ? 'the package holds no promtool' : undefined);
+}
+
+const failure = promtoolPath() === undefined ? install() : undefined;
+if (failure === undefined) process.stdout.write(`promtool is at ${promtoolPath()}\n`);
+else {
+  process.stderr.write(`promtool could not be installed: ${failure}\n`);
+  process.exitCode = 1;
+}
