@@ -22,10 +22,45 @@ interface Verdict {
   readonly detail: string;
 }
 
+const HELP = `Usage: node scripts/mutants.ts [--only NAME] [--write-reference]
+
+Applies every mutant of the core in a copy of the source, one at a time, and runs the tests named for it.
+
+  --only NAME          that mutant alone; the names are in docs/reference/mutants.md
+  --write-reference    writes docs/reference/mutants.md and runs nothing
+  -h, --help           this text
+
+Exit codes: 0 every mutant was noticed, 1 one survived, 2 wrong usage.
+`;
+
+interface Arguments {
+  readonly only?: string | undefined;
+  readonly 'write-reference'?: boolean | undefined;
+  readonly help?: boolean | undefined;
+}
+
+/** Undefined after wrong usage, which was said. */
+function readArguments(): Arguments | undefined {
+  const options = {
+    only: { type: 'string' },
+    'write-reference': { type: 'boolean' },
+    help: { type: 'boolean', short: 'h' },
+  } as const;
+  try {
+    return parseArgs({ options }).values;
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)} (see --help)`);
+    return undefined;
+  }
+}
+
 function main(): number {
-  const { values } = parseArgs({
-    options: { only: { type: 'string' }, 'write-reference': { type: 'boolean' } },
-  });
+  const values = readArguments();
+  if (values === undefined) return 2;
+  if (values.help === true) {
+    process.stdout.write(HELP);
+    return 0;
+  }
   if (values['write-reference'] === true) {
     writeFileSync(join(ROOT, 'docs/reference/mutants.md'), referenceOf(MUTANTS));
     return 0;

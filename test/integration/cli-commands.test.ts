@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { call, chat, createFixture, type Fixture } from './cli-fixture.ts';
+import { call, chat, CLI, createFixture, type Fixture } from './cli-fixture.ts';
 
 let fixture: Fixture;
 
@@ -25,6 +25,38 @@ describe('spillway', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('spillway serve --node http://gpu-1:8000');
     expect(stdout).toContain('Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.');
+  });
+
+  test('takes a reader that has seen enough for no failure', async () => {
+    const child = fixture.shell(
+      `${process.execPath} ${CLI} --help 2>${join(fixture.folder, 'err')} | head -c 1`,
+    );
+    await new Promise((resolve) => child.once('close', resolve));
+    expect(readFileSync(join(fixture.folder, 'err'), 'utf8')).toBe('');
+  });
+
+  test.each([
+    [['serve']],
+    [['check']],
+    [['demo']],
+    [['nodes']],
+    [['queue']],
+    [['explain']],
+    [['keys']],
+    [['keys', 'create']],
+    [['keys', 'list']],
+    [['keys', 'revoke']],
+  ])('shows an example in the help of %j', async (command) => {
+    const { code, stdout } = await fixture.cli([...command, '--help']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Examples?:\n {2}\S/m);
+    expect(stdout).toContain(`spillway ${command.join(' ')}`);
+  });
+
+  test('suggests the command that was meant', async () => {
+    const { code, stderr } = await fixture.cli(['nodse']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('Did you mean nodes?');
   });
 
   test.each([
@@ -90,6 +122,19 @@ describe('spillway serve', () => {
     expect(statSync(document.adminTokenFile).mode & 0o777).toBe(0o600);
     const token = readFileSync(document.adminTokenFile, 'utf8').trim();
     expect(stderr()).not.toContain(token);
+  });
+
+  test('says what it looked for when nothing is there, and what to do next', async () => {
+    // The usual ports of this machine may be taken, by an engine or by anything.
+    const { document, child, ended } = await fixture.serve([]);
+    const { found } = document as unknown as { found: readonly string[] };
+    child.kill('SIGTERM');
+    expect(await ended()).toBe(0);
+    if (found.length > 0) return;
+    const plain = spawnPlain();
+    const text = await plain.until(/spillway demo/);
+    expect(text).toContain('11434 (Ollama), 8000 (vLLM), 30000 (SGLang)');
+    expect(text).toContain('spillway serve --node http://');
   });
 
   test('prints a curl line that works', async () => {
@@ -206,6 +251,26 @@ describe('spillway nodes', () => {
   });
 });
 
+describe('spillway nodes and queue', () => {
+  test('stay readable at 80 columns, whatever the names are', async () => {
+    const stub = await fixture.stub('an-organisation/a-model-with-a-rather-long-name-70b-instruct');
+    const { document } = await fixture.serve(['--node', stub.url]);
+    stub.holding = true;
+    const model = 'an-organisation/a-model-with-a-rather-long-name-70b-instruct';
+    const asked = chat(document.dataUrl, { model });
+    await vi.waitUntil(() => stub.calls === 1);
+    for (const command of ['nodes', 'queue']) {
+      const { code, stdout } = await fixture.cli([command]);
+      expect(code).toBe(0);
+      expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+    }
+    const nodes = await fixture.cli(['nodes']);
+    expect(nodes.stdout).toMatch(/^NODE +STATE +HEALTH +BUSY/);
+    stub.release();
+    await asked;
+  });
+});
+
 describe('spillway keys', () => {
   test('shows a secret once, stores its hash alone, and lists and revokes it', async () => {
     const created = await fixture.cli(['keys', 'create', '--tenant', 'acme', '--id', 'k1']);
@@ -250,9 +315,9 @@ describe('spillway keys', () => {
 });
 
 /** `serve` for people, as its output. */
-function spawnPlain(node: string): { until(pattern: RegExp): Promise<string> } {
+function spawnPlain(node?: string): { until(pattern: RegExp): Promise<string> } {
   let text = '';
-  const child = fixture.spawn(['serve', '--port', '0', '--node', node]);
+  const child = fixture.spawn(['serve', '--port', '0', ...(node === undefined ? [] : ['--node', node])]);
   child.stdout?.on('data', (chunk: Buffer) => {
     text += chunk.toString();
   });

@@ -24,14 +24,14 @@ export interface DetectedEngine {
   readonly summary: string;
 }
 
-/** Ports by the engines' own defaults. */
-const LOCAL_CANDIDATES: readonly string[] = [
-  'http://127.0.0.1:11434', // Ollama
-  'http://127.0.0.1:8000', // vLLM
-  'http://127.0.0.1:30000', // SGLang
-  'http://127.0.0.1:8080', // llama.cpp, TEI
-  'http://127.0.0.1:3000', // TEI
-  'http://127.0.0.1:7860', // A1111
+/** Where engines listen by their own defaults, for a look and for saying what was looked for. */
+export const LOCAL_CANDIDATES: readonly { readonly url: string; readonly names: string }[] = [
+  { url: 'http://127.0.0.1:11434', names: 'Ollama' },
+  { url: 'http://127.0.0.1:8000', names: 'vLLM' },
+  { url: 'http://127.0.0.1:30000', names: 'SGLang' },
+  { url: 'http://127.0.0.1:8080', names: 'llama.cpp, TEI' },
+  { url: 'http://127.0.0.1:3000', names: 'TEI' },
+  { url: 'http://127.0.0.1:7860', names: 'Stable Diffusion WebUI' },
 ];
 
 /** A local engine answers at once, unless it is busy. */
@@ -49,7 +49,7 @@ interface Answers {
 
 /** All that answer, in the order of the candidates. */
 export async function detectEngines(
-  candidates: readonly string[] = LOCAL_CANDIDATES,
+  candidates: readonly string[] = LOCAL_CANDIDATES.map(({ url }) => url),
 ): Promise<readonly DetectedEngine[]> {
   const found = await Promise.all(candidates.map((url) => detectEngine(url)));
   return found.filter((engine) => engine !== undefined);

@@ -17,18 +17,54 @@ export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]/gu, '?');
 }
 
-/** Rows under a head, columns aligned with two spaces between. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+/** Columns of the terminal; what is piped on is made for 80, and `--json` has everything. */
+export function terminalWidth(): number {
+  return process.stdout.columns ?? LINE_WIDTH;
+}
+
+export const LINE_WIDTH = 80;
+/** A shortened cell keeps as much as tells most names apart. */
+const CELL_WIDTH_MIN = 10;
+const GAP = '  ';
+
+export interface TableFit {
+  readonly width: number;
+  /** Columns whose cells may be shortened. The last column is left out when that is not enough. */
+  readonly shrinks: readonly number[];
+}
+
+/** Rows under a head, columns aligned with two spaces between, within a width if one is given. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[], fit?: TableFit): string {
   const lines = [head, ...rows.map((row) => row.map(printable))];
-  const widths = head.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? '').length)));
+  const wanted = head.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? '').length)));
+  const widths = fit === undefined ? wanted : fitted(wanted, fit);
   return lines
     .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
+      widths
+        .map((width, column) => shortened(line[column] ?? '', width).padEnd(width))
+        .join(GAP)
         .trimEnd(),
     )
     .join('\n');
+}
+
+/** Takes from the widest column that may shrink, one character at a time; then drops the last column, and begins anew. */
+function fitted(wanted: readonly number[], { width, shrinks }: TableFit): readonly number[] {
+  const widths = [...wanted];
+  const total = (): number => widths.reduce((sum, one) => sum + one, 0) + GAP.length * (widths.length - 1);
+  while (total() > width) {
+    const widest = shrinks
+      .filter((column) => (widths[column] ?? 0) > CELL_WIDTH_MIN)
+      .sort((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))[0];
+    if (widest !== undefined) widths[widest] = (widths[widest] ?? 0) - 1;
+    else if (widths.length > 1) return fitted(wanted.slice(0, -1), { width, shrinks });
+    else break;
+  }
+  return widths;
+}
+
+function shortened(cell: string, width: number): string {
+  return cell.length <= width ? cell : `${cell.slice(0, Math.max(0, width - 1))}…`;
 }
 
 export function duration(ms: number): string {

@@ -94,6 +94,7 @@ Signals: SIGTERM and SIGINT stop it in order (a second one at once), SIGHUP relo
     .description('check a configuration: every problem with file, line and column')
     .argument('<config>', 'configuration (YAML)')
     .option('--json', 'one JSON document on standard output')
+    .addHelpText('after', '\nExample:\n  spillway check examples/tenants.yaml && echo good')
     .action(async (file, options) =>
       finish(await (await import('./check.ts')).check(file, options, environment)),
     );
@@ -102,6 +103,7 @@ Signals: SIGTERM and SIGINT stop it in order (a second one at once), SIGHUP relo
     .description('an outage, twice: round robin, then Spillway (emulated accelerators)')
     .option('--json', 'one JSON document on standard output')
     .option('--quick', 'a few seconds and a few nodes; no verdict')
+    .addHelpText('after', '\nExamples:\n  spillway demo --quick\n  spillway demo --json > report.json')
     .action(async (options) => finish(await (await import('../demo/demo.ts')).runDemo(options)));
 }
 
@@ -123,9 +125,9 @@ function addViews(program: Command, environment: Environment, finish: Finish): v
       '\nExample:\n  spillway nodes --url http://gateway:8480 --token "$(cat admin-token)"',
     )
     .action(async (options) => finish(await (await import('./views.ts')).nodes(options, environment)));
-  adminCommand(program, 'queue', 'what waits, by class, tenant and model').action(async (options) =>
-    finish(await (await import('./views.ts')).queue(options, environment)),
-  );
+  adminCommand(program, 'queue', 'what waits, by class, tenant and model')
+    .addHelpText('after', '\nExamples:\n  spillway queue\n  watch -n 1 spillway queue')
+    .action(async (options) => finish(await (await import('./views.ts')).queue(options, environment)));
   adminCommand(program, 'explain', 'why a request waits, where it ran, or why it was refused')
     .argument('<id>', 'the x-spillway-id of its answer')
     .addHelpText('after', '\nExample:\n  spillway explain "$(curl -si … | sed -n \'s/^x-spillway-id: //p\')"')
@@ -145,7 +147,10 @@ function keysCommand(keys: Command, name: string, description: string): Command 
 }
 
 function addKeys(program: Command, environment: Environment, finish: Finish): void {
-  const keys = program.command('keys').description('keys of tenants; only their hashes are stored');
+  const keys = program
+    .command('keys')
+    .description('keys of tenants; only their hashes are stored')
+    .addHelpText('after', '\nExample:\n  spillway keys create --tenant acme && spillway keys list');
   keysCommand(keys, 'create', 'make a key and show its secret once')
     .requiredOption('--tenant <id>', 'tenant that the key belongs to')
     .option('--id <id>', 'name of the key (default: tenant and random digits)')
@@ -155,11 +160,12 @@ function addKeys(program: Command, environment: Environment, finish: Finish): vo
     )
     .addHelpText('after', '\nExample:\n  SPILLWAY_KEY=$(spillway keys create --tenant acme)')
     .action(async (options) => finish(await (await import('./keys.ts')).keysCreate(options, environment)));
-  keysCommand(keys, 'list', 'the keys, without their secrets').action(async (options) =>
-    finish(await (await import('./keys.ts')).keysList(options, environment)),
-  );
+  keysCommand(keys, 'list', 'the keys, without their secrets')
+    .addHelpText('after', '\nExample:\n  spillway keys list --config spillway.yaml --json')
+    .action(async (options) => finish(await (await import('./keys.ts')).keysList(options, environment)));
   keysCommand(keys, 'revoke', 'take a key back')
     .argument('<id>', 'name of the key')
+    .addHelpText('after', '\nExample:\n  spillway keys revoke acme-1')
     .action(async (id, options) =>
       finish(await (await import('./keys.ts')).keysRevoke(id, options, environment)),
     );

@@ -2,7 +2,7 @@
 import type { WireNode } from '../../edge/admin/views.ts';
 import { type AdminOptions, askAdmin } from './admin-client.ts';
 import { DONE } from './exit.ts';
-import { duration, printable, say, sayJson, table } from './output.ts';
+import { duration, LINE_WIDTH, printable, say, sayJson, table, terminalWidth } from './output.ts';
 import type { Environment } from './state.ts';
 
 interface NodePage {
@@ -28,11 +28,13 @@ export async function nodes(options: AdminOptions, environment: Environment): Pr
   }
   if (options.json === true) sayJson({ nodes: rows });
   else if (rows.length === 0) say('No nodes. Add one: spillway serve --node http://gpu-host:8000');
-  else say(table(NODE_HEAD, rows.map(nodeRow)));
+  else say(table(NODE_HEAD, rows.map(nodeRow), { width: terminalWidth(), shrinks: NODE_SHRINKS }));
   return DONE;
 }
 
 const NODE_HEAD = ['NODE', 'STATE', 'HEALTH', 'BUSY', 'DRAIN', 'RATE', 'HARDWARE', 'MODELS', 'URL'];
+/** Node, models and URL. */
+const NODE_SHRINKS = [0, 7, 8];
 
 function nodeRow(node: WireNode): string[] {
   const models =
@@ -75,7 +77,8 @@ export async function queue(options: AdminOptions, environment: Environment): Pr
     ...groupRows('tenant', answer.byTenant),
     ...groupRows('model', answer.byModel),
   ];
-  if (rows.length > 0) say(table(['', 'NAME', 'WAITING', 'WORK', 'OLDEST'], rows));
+  if (rows.length > 0)
+    say(table(['', 'NAME', 'WAITING', 'WORK', 'OLDEST'], rows, { width: terminalWidth(), shrinks: [1] }));
   return DONE;
 }
 
@@ -181,7 +184,6 @@ function nodeLine({ id, eligible, reasons, attempt, result }: ExplainedNode): st
 }
 
 const HEADING_WIDTH = 10;
-const LINE_WIDTH = 80;
 
 function entry(heading: string, text: string): string {
   const words = printable(text).split(' ');

@@ -1,4 +1,5 @@
 /** What `serve` says when it listens: where, what it found, and a line to try. */
+import { LOCAL_CANDIDATES } from '../../adapters/engines/index.ts';
 import type { StartedGateway } from '../gateway/start-gateway.ts';
 
 export interface WelcomeFacts {
@@ -45,17 +46,23 @@ function listed(models: readonly string[]): string {
 }
 
 function nothingToServe(found: readonly string[] | undefined): string[] {
-  const seen =
-    found === undefined
-      ? 'There is no node yet.'
-      : 'No engine answers on the usual local ports (Ollama, vLLM, SGLang, llama.cpp, TEI, Stable Diffusion WebUI).';
   return [
-    seen,
+    ...lookedFor(found),
     'Do one of these:',
     '  start an engine, for example: ollama serve, then: ollama pull llama3.2; start spillway again',
     '  name one:                     spillway serve --node http://gpu-host:8000',
     '  write a configuration:        spillway serve --config spillway.yaml (see examples/)',
     '  see it without a GPU:         spillway demo (emulated accelerators)',
+  ];
+}
+
+function lookedFor(found: readonly string[] | undefined): string[] {
+  if (found === undefined) return ['There is no node yet.'];
+  if (found.length > 0) return ['None of them can be used by this version, so there is no node yet.'];
+  const places = LOCAL_CANDIDATES.map(({ url, names }) => `${new URL(url).port} (${names})`);
+  return [
+    'There is no node yet: no engine answers on this machine. Looked at the ports',
+    `  ${places.join(', ')}`,
   ];
 }
 
