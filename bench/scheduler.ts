@@ -12,7 +12,7 @@ import { NO_NEEDS } from '../src/core/request/needs.ts';
 import type { EffectSink } from '../src/core/scheduler/effects.ts';
 import { SILENT_SINK } from '../src/core/scheduler/effects.ts';
 import { createScheduler } from '../src/core/scheduler/scheduler.ts';
-import { type HeapItem, KeyedHeap } from '../src/base/keyed-heap.ts';
+import { HeapSlot, KeyedHeap } from '../src/base/keyed-heap.ts';
 
 interface Case {
   readonly name: string;
@@ -32,10 +32,6 @@ const CASES: readonly Case[] = [
   { ...BASE, name: '87 models x 10,000 tenants', models: 87, tenants: 10_000, queued: 10_000 },
 ];
 
-interface Finish extends HeapItem {
-  readonly taskId: number;
-}
-
 /** A scheduler with its queue filled, and a step that completes one task and submits another. */
 function prepare(spec: Case, seed: number): (steps: number) => number {
   const base = defaultSchedulerConfig({});
@@ -54,7 +50,7 @@ function prepare(spec: Case, seed: number): (steps: number) => number {
   };
   const prng = createPrng(seed);
   const scheduler = createScheduler(config);
-  const finishes = new KeyedHeap<Finish>();
+  const finishes = new KeyedHeap<number>();
   const workOf = new Map<number, number>();
   const speeds = new Map<string, number>();
   let now = 0;
@@ -64,10 +60,7 @@ function prepare(spec: Case, seed: number): (steps: number) => number {
     assign(taskId, nodeId) {
       const serviceUs = (workOf.get(taskId) as number) / (speeds.get(nodeId) as number);
       workOf.delete(taskId);
-      finishes.push(
-        { heapIndex: -1, heapKey: 0, order: taskId, taskId },
-        now + Math.round(serviceUs * noise(prng)),
-      );
+      finishes.push(new HeapSlot(taskId, taskId), now + Math.round(serviceUs * noise(prng)));
     },
   };
   const models = Array.from({ length: spec.models }, (_, i) => ({ model: `m${i}` }));
@@ -107,10 +100,10 @@ function prepare(spec: Case, seed: number): (steps: number) => number {
   return (steps) => {
     const before = process.cpuUsage();
     for (let step = 0; step < steps; step++) {
-      const finish = finishes.peek() as Finish;
+      const finish = finishes.peek() as HeapSlot<number>;
       finishes.remove(finish);
-      now = Math.max(now, finish.heapKey);
-      scheduler.apply({ kind: 'attempt-ended', taskId: finish.taskId, result: { kind: 'ok' } }, now, sink);
+      now = Math.max(now, finish.key);
+      scheduler.apply({ kind: 'attempt-ended', taskId: finish.item, result: { kind: 'ok' } }, now, sink);
       submit();
     }
     const spent = process.cpuUsage(before);

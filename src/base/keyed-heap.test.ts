@@ -1,10 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type HeapItem, KeyedHeap } from './keyed-heap.ts';
+import { HeapSlot, KeyedHeap } from './keyed-heap.ts';
 
-interface Item extends HeapItem {
-  readonly order: number;
-}
+type Item = HeapSlot<string>;
 
 const operation = fc.oneof(
   fc.record({ kind: fc.constant('push' as const), key: fc.integer({ min: 0, max: 5 }) }),
@@ -16,13 +14,13 @@ const operation = fc.oneof(
 test('KeyedHeap agrees with a sorted list under any mix of push, pop, remove and update', () => {
   fc.assert(
     fc.property(fc.array(operation, { maxLength: 120, size: 'max' }), (operations) => {
-      const heap = new KeyedHeap<Item>();
+      const heap = new KeyedHeap<string>();
       let model: Item[] = [];
       let order = 0;
-      const least = () => [...model].sort((a, b) => a.heapKey - b.heapKey || a.order - b.order)[0];
+      const least = () => [...model].sort((a, b) => a.key - b.key || a.order - b.order)[0];
       for (const step of operations) {
         if (step.kind === 'push') {
-          const item: Item = { heapIndex: -1, heapKey: 0, order: order++ };
+          const item: Item = new HeapSlot('', order++);
           heap.push(item, step.key);
           model.push(item);
         } else if (model.length > 0) {
@@ -32,7 +30,7 @@ test('KeyedHeap agrees with a sorted list under any mix of push, pop, remove and
           else {
             heap.remove(item);
             model = model.filter((other) => other !== item);
-            expect(item.heapIndex).toBe(-1);
+            expect(item.isInHeap).toBe(false);
           }
         }
         expect(heap.size).toBe(model.length);

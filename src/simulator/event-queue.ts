@@ -1,27 +1,23 @@
 /** Timed actions in order of (instant, insertion): the virtual clock's agenda. */
-import { type HeapItem, KeyedHeap } from '../base/keyed-heap.ts';
+import { HeapSlot, KeyedHeap } from '../base/keyed-heap.ts';
 import type { MonoUs } from '../base/units.ts';
 
-interface Entry extends HeapItem {
-  readonly action: () => void;
-}
-
 export class EventQueue {
-  readonly #heap = new KeyedHeap<Entry>();
+  readonly #heap = new KeyedHeap<() => void>();
   #order = 0;
 
   push(at: MonoUs, action: () => void): void {
-    this.#heap.push({ heapIndex: -1, heapKey: at, order: this.#order++, action }, at);
+    this.#heap.push(new HeapSlot(action, this.#order++), at);
   }
 
   nextAt(): MonoUs {
-    return this.#heap.peek()?.heapKey ?? Number.POSITIVE_INFINITY;
+    return this.#heap.peek()?.key ?? Number.POSITIVE_INFINITY;
   }
 
   pop(): (() => void) | undefined {
-    const entry = this.#heap.peek();
-    if (entry === undefined) return undefined;
-    this.#heap.remove(entry);
-    return entry.action;
+    const slot = this.#heap.peek();
+    if (slot === undefined) return undefined;
+    this.#heap.remove(slot);
+    return slot.item;
   }
 }

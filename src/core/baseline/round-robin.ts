@@ -28,18 +28,18 @@ export function roundRobinRules(): SchedulerRules {
   const turns: Turns = { queues: new Map(), boundTo: new Map(), turns: new Map() };
   return {
     apply: (state, event) => apply(state, turns, event),
-    nextWakeAt: (state): MonoUs => state.nodeTimers.peek()?.heapKey ?? Number.POSITIVE_INFINITY,
+    nextWakeAt: (state): MonoUs => state.nodeTimers.peek()?.key ?? Number.POSITIVE_INFINITY,
   };
 }
 
 function apply(state: SchedulerState, turns: Turns, event: SchedulerEvent): void {
   for (
-    let node = state.nodeTimers.peek();
-    node !== undefined && node.heapKey <= state.now;
-    node = state.nodeTimers.peek()
+    let timer = state.nodeTimers.peek();
+    timer !== undefined && timer.key <= state.now;
+    timer = state.nodeTimers.peek()
   ) {
-    nodeTimerFired(state, node);
-    pump(state, turns, node);
+    nodeTimerFired(state, timer.item);
+    pump(state, turns, timer.item);
   }
   if (event.kind === 'submit') return submit(state, turns, event.task);
   if (event.kind === 'config') return applyConfig(state, event.config);

@@ -2,7 +2,7 @@
  * A node inside the scheduler: what was stated, what was measured, which marks it carries, what it runs.
  * Every negative mark is an instant at which it ends by itself.
  */
-import type { HeapItem } from '../../base/keyed-heap.ts';
+import { HeapSlot } from '../../base/keyed-heap.ts';
 import type { DurationUs, MonoUs, Rate, Ratio, RefUs } from '../../base/units.ts';
 import { priorOf, type RatePrior } from '../capacity/hardware.ts';
 import { RateCurve } from '../capacity/rate-curve.ts';
@@ -20,14 +20,13 @@ const BASELINE_MIN_OBSERVATIONS = 20;
 /** Tasks of a model after which its rate counts as known against the node's speed. */
 const SPREAD_MIN_OBSERVATIONS = 10;
 
-export class NodeRecord implements HeapItem {
+export class NodeRecord {
   spec: NodeSpec;
   readonly order: number;
   offers: ReadonlyMap<string, ModelOffer>;
   seats: Seat[] = [];
-  /** Node timer (see node-table.ts). */
-  heapIndex = -1;
-  heapKey = 0;
+  /** Node timer (see node-timer.ts). */
+  readonly timer: HeapSlot<NodeRecord>;
 
   cordoned = false;
   draining = false;
@@ -80,6 +79,7 @@ export class NodeRecord implements HeapItem {
   constructor(spec: NodeSpec, order: number) {
     this.spec = spec;
     this.order = order;
+    this.timer = new HeapSlot<NodeRecord>(this, order);
     this.offers = offersOf(spec);
     this.#prior = priorOf(spec.hardware);
     this.#overall = new RateCurve(this.#prior);

@@ -6,7 +6,7 @@
  * ones by when they would complete a typical task. Looking at the top of each bucket costs O(buckets), whatever the
  * number of nodes. Nodes whose marks close them are in no pool's index at all.
  */
-import { type HeapItem, KeyedHeap } from '../../base/keyed-heap.ts';
+import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
 import type { MonoUs, Rate, RefUs } from '../../base/units.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
@@ -24,27 +24,16 @@ const EXPLORED_PER_LOOK = 8;
 /** How strongly a node that has not proven itself is ranked down, fading with its successes (slow start). */
 const UNPROVEN_PENALTY = 0.25;
 
-class SpeedEntry implements HeapItem {
-  readonly seat: Seat;
-  readonly order: number;
-  heapIndex = -1;
-  heapKey = 0;
-  constructor(seat: Seat) {
-    this.seat = seat;
-    this.order = seat.order;
-  }
-}
-
 /** A node's place in one pool. */
-export class Seat implements HeapItem {
+export class Seat {
   readonly node: NodeRecord;
   readonly pool: Pool;
   readonly order: number;
-  heapIndex = -1;
-  heapKey = 0;
+  /** Place in its bucket, and in the pool by speed. */
+  readonly place: HeapSlot<Seat>;
+  readonly speed: HeapSlot<Seat>;
   bucket: Bucket | null = null;
   hasRoom = false;
-  readonly bySpeed: SpeedEntry;
   capacityMicro = 0;
   readonly isMultiModel: boolean;
 
@@ -53,12 +42,13 @@ export class Seat implements HeapItem {
     this.pool = pool;
     this.isMultiModel = node.offers.size > 1;
     this.order = node.order;
-    this.bySpeed = new SpeedEntry(this);
+    this.place = new HeapSlot<Seat>(this, node.order);
+    this.speed = new HeapSlot<Seat>(this, node.order);
   }
 
   /** Whether the index counts it among the open ones; behind the node's marks until the node is refreshed. */
   get isIndexed(): boolean {
-    return this.bySpeed.heapIndex !== -1;
+    return this.speed.isInHeap;
   }
 }
 
@@ -96,7 +86,7 @@ export class Pool {
   #exploring: IterableIterator<Seat> | null = null;
   /** Buckets that were ever used, the fastest first. */
   readonly buckets: Bucket[] = [];
-  readonly #bySpeed: KeyedHeap<SpeedEntry> = new KeyedHeap<SpeedEntry>();
+  readonly #bySpeed: KeyedHeap<Seat> = new KeyedHeap<Seat>();
   #capacityMicro = 0;
 
   constructor(key: string, order: number, node: NodeRecord, models: readonly string[]) {
@@ -118,7 +108,7 @@ export class Pool {
 
   /** The open node with the greatest speed. */
   fastest(): NodeRecord | undefined {
-    return this.#bySpeed.peek()?.seat.node;
+    return this.#bySpeed.peek()?.item.node;
   }
 
   join(node: NodeRecord): Seat {
@@ -143,12 +133,12 @@ export class Pool {
     const key = hasRoom ? -speed * node.rankFactor : busyKey(seat, now, speed);
     const bucket = this.#bucketFor(speed, seat.bucket);
     if (seat.bucket === bucket && seat.hasRoom === hasRoom) {
-      (hasRoom ? bucket.roomy : bucket.busy).update(seat, key);
+      (hasRoom ? bucket.roomy : bucket.busy).update(seat.place, key);
     } else {
       this.#takeOut(seat);
       seat.bucket = bucket;
       seat.hasRoom = hasRoom;
-      (hasRoom ? bucket.roomy : bucket.busy).push(seat, key);
+      (hasRoom ? bucket.roomy : bucket.busy).push(seat.place, key);
       if (hasRoom) this.roomySeats += 1;
     }
     this.#rate(seat, config);
@@ -157,7 +147,7 @@ export class Pool {
   /** Takes a seat out of the index: its node is closed. */
   unplace(seat: Seat): void {
     this.#takeOut(seat);
-    if (seat.bySpeed.heapIndex !== -1) this.#bySpeed.remove(seat.bySpeed);
+    if (seat.speed.isInHeap) this.#bySpeed.remove(seat.speed);
     this.#capacityMicro -= seat.capacityMicro;
     seat.capacityMicro = 0;
   }
@@ -165,7 +155,7 @@ export class Pool {
   /** Moves a busy seat back while a dispatch pass reserves it for a held task; `place` undoes it. */
   postpone(seat: Seat, now: MonoUs): void {
     if (seat.bucket === null || seat.hasRoom) return;
-    seat.bucket.busy.update(seat, busyKey(seat, now, seat.node.nextRate));
+    seat.bucket.busy.update(seat.place, busyKey(seat, now, seat.node.nextRate));
   }
 
   /**
@@ -192,9 +182,9 @@ export class Pool {
 
   #rate(seat: Seat, config: SchedulerConfig): void {
     const { soloRate, slotsNow } = seat.node;
-    if (seat.bySpeed.heapIndex === -1) this.#bySpeed.push(seat.bySpeed, -soloRate);
-    else if (seat.bySpeed.heapKey === -soloRate && slotsNow === 1) return;
-    else this.#bySpeed.update(seat.bySpeed, -soloRate);
+    if (!seat.speed.isInHeap) this.#bySpeed.push(seat.speed, -soloRate);
+    else if (seat.speed.key === -soloRate && slotsNow === 1) return;
+    else this.#bySpeed.update(seat.speed, -soloRate);
     const capacityMicro = Math.round(seat.node.capacity(config) * 1_000_000);
     this.#capacityMicro += capacityMicro - seat.capacityMicro;
     seat.capacityMicro = capacityMicro;
@@ -202,7 +192,7 @@ export class Pool {
 
   #takeOut(seat: Seat): void {
     if (seat.bucket === null) return;
-    (seat.hasRoom ? seat.bucket.roomy : seat.bucket.busy).remove(seat);
+    (seat.hasRoom ? seat.bucket.roomy : seat.bucket.busy).remove(seat.place);
     if (seat.hasRoom) this.roomySeats -= 1;
     seat.bucket = null;
     seat.hasRoom = false;

@@ -6,7 +6,7 @@
  * lanes of the domain where it waits at the same time. What it got in a lane while it did not wait in another is not
  * held against it there: see the offsets in lane.ts. What was served elsewhere took nothing from anybody here.
  */
-import { type HeapItem, KeyedHeap } from '../../base/keyed-heap.ts';
+import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
 import type { Bytes, RefUs, TenantId } from '../../base/units.ts';
 import type { ClassConfig } from '../config/types.ts';
 import type { LaneFlow } from './lane.ts';
@@ -76,8 +76,10 @@ export class ClassRecord {
   heaviestFlow(): Flow | undefined {
     for (;;) {
       const top = this.victims.peek();
-      if (top === undefined || top.heapKey === -top.queued.workUs) return top;
-      this.victims.update(top, -top.queued.workUs);
+      if (top === undefined) return undefined;
+      const { queued } = top.item;
+      if (top.key === -queued.workUs) return top.item;
+      this.victims.update(top, -queued.workUs);
     }
   }
 }
@@ -90,7 +92,7 @@ export interface FlowOwner {
   readonly tenantQueued: Holding;
 }
 
-export class Flow implements HeapItem {
+export class Flow {
   readonly classRecord: ClassRecord;
   readonly tenant: TenantId;
   readonly order: number;
@@ -103,8 +105,8 @@ export class Flow implements HeapItem {
   oldest: TaskRecord | null = null;
   newest: TaskRecord | null = null;
   readonly laneFlows: LaneFlow[] = [];
-  heapIndex = -1;
-  heapKey = 0;
+  /** Place among the flows of the class that have queued tasks. */
+  readonly #slot: HeapSlot<Flow>;
 
   constructor(classRecord: ClassRecord, owner: FlowOwner) {
     this.classRecord = classRecord;
@@ -112,6 +114,7 @@ export class Flow implements HeapItem {
     this.weight = owner.weight;
     this.order = owner.order;
     this.tenantQueued = owner.tenantQueued;
+    this.#slot = new HeapSlot<Flow>(this, owner.order);
   }
 
   /** Books a task as queued. O(log flows). */
@@ -125,8 +128,8 @@ export class Flow implements HeapItem {
     book(this.classRecord.queued, task, 1);
     book(this.tenantQueued, task, 1);
     const victims = this.classRecord.victims;
-    if (this.heapIndex === -1) victims.push(this, -this.queued.workUs);
-    else victims.update(this, -this.queued.workUs);
+    if (this.#slot.isInHeap) victims.update(this.#slot, -this.queued.workUs);
+    else victims.push(this.#slot, -this.queued.workUs);
   }
 
   /** Books a task as no longer queued. O(log flows). */
@@ -141,7 +144,7 @@ export class Flow implements HeapItem {
     book(this.classRecord.queued, task, -1);
     book(this.tenantQueued, task, -1);
     const victims = this.classRecord.victims;
-    if (this.queued.tasks === 0) victims.remove(this);
+    if (this.queued.tasks === 0) victims.remove(this.#slot);
   }
 
   get isIdle(): boolean {

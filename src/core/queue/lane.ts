@@ -10,7 +10,7 @@
  * Tags only grow, so heap keys may be stale-low and are refreshed at the top.
  * Complexity: push, take, remove O(log flows) + O(log tasks of the flow); scanning holds nothing out of place.
  */
-import { type HeapItem, KeyedHeap } from '../../base/keyed-heap.ts';
+import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
 import type { MonoUs, Rate, RefUs } from '../../base/units.ts';
 import type { Pool } from '../placement/pool.ts';
 import { DeadlineHeap } from './deadline-heap.ts';
@@ -28,13 +28,12 @@ interface Octave {
   tasks: number;
 }
 
-export class LaneFlow implements HeapItem {
+export class LaneFlow {
   readonly counter: ServedCounter;
   readonly flow: Flow;
   readonly laneClass: LaneClass;
-  readonly order: number;
-  heapIndex = -1;
-  heapKey = 0;
+  /** Place among the backlogged flows of its class. */
+  readonly slot: HeapSlot<LaneFlow>;
   tasks = 0;
   workUs: RefUs = 0;
   lastTag = 0;
@@ -48,7 +47,7 @@ export class LaneFlow implements HeapItem {
     this.counter = flow.counters.of(laneClass.domain);
     this.flow = flow;
     this.laneClass = laneClass;
-    this.order = flow.order;
+    this.slot = new HeapSlot(this, flow.order);
   }
 
   get tag(): number {
@@ -104,9 +103,9 @@ export class LaneClass {
   leastFlow(): LaneFlow | undefined {
     for (;;) {
       const top = this.flows.peek();
-      if (top === undefined || top.heapKey === Number.POSITIVE_INFINITY) return top;
-      const tag = top.tag;
-      if (tag <= top.heapKey) return top;
+      if (top === undefined || top.key === Number.POSITIVE_INFINITY) return undefined;
+      const { tag } = top.item;
+      if (tag <= top.key) return top.item;
       this.flows.update(top, tag);
     }
   }
@@ -168,7 +167,7 @@ export class Lane {
     this.#count(laneFlow, task, -1);
     if (laneFlow.tasks === 0) {
       laneFlow.lastTag = laneFlow.tag - laneFlow.scanned;
-      laneClass.flows.remove(laneFlow);
+      laneClass.flows.remove(laneFlow.slot);
       laneClass.activeWeight -= laneFlow.flow.weight;
     }
     if (laneClass.tasks === 0) {
@@ -200,7 +199,7 @@ export class Lane {
     for (const laneClass of this.classes) {
       if (laneClass.tasks === 0) continue;
       const laneFlow = laneClass.leastFlow();
-      if (laneFlow === undefined || laneFlow.heapKey === Number.POSITIVE_INFINITY) continue;
+      if (laneFlow === undefined) continue;
       if (best === null || laneClass.tag < best.tag) {
         best = laneClass;
         bestFlow = laneFlow;
@@ -220,7 +219,7 @@ export class Lane {
     laneFlow.closedOctaves |= 1 << task.octave;
     laneFlow.scanned += task.workUs / flow.weight;
     laneClass.scanned += task.workUs / laneClass.classRecord.weight;
-    laneClass.flows.update(laneFlow, laneFlow.head() === null ? Number.POSITIVE_INFINITY : laneFlow.tag);
+    laneClass.flows.update(laneFlow.slot, laneFlow.head() === null ? Number.POSITIVE_INFINITY : laneFlow.tag);
   }
 
   /** Ends a scan: what was held counts as waiting again. */
@@ -229,7 +228,7 @@ export class Lane {
       laneFlow.scanned = 0;
       laneFlow.closedOctaves = 0;
       laneFlow.laneClass.scanned = 0;
-      if (laneFlow.heapIndex !== -1) laneFlow.laneClass.flows.update(laneFlow, laneFlow.tag);
+      if (laneFlow.slot.isInHeap) laneFlow.laneClass.flows.update(laneFlow.slot, laneFlow.tag);
     }
     this.#touched.length = 0;
   }
@@ -249,7 +248,7 @@ export class Lane {
   reweigh(): void {
     for (const laneClass of this.classes) {
       laneClass.activeWeight = 0;
-      for (const laneFlow of laneClass.flows) laneClass.activeWeight += laneFlow.flow.weight;
+      for (const { item: laneFlow } of laneClass.flows) laneClass.activeWeight += laneFlow.flow.weight;
     }
   }
 
@@ -303,10 +302,9 @@ export class Lane {
 
 function activateFlow(laneFlow: LaneFlow, laneClass: LaneClass): void {
   const least = laneClass.leastFlow();
-  const floor =
-    least === undefined || least.heapKey === Number.POSITIVE_INFINITY ? laneClass.ceiling : least.tag;
+  const floor = least === undefined ? laneClass.ceiling : least.tag;
   const tag = Math.max(laneFlow.lastTag, floor);
   laneFlow.offset = tag - laneFlow.counter.served;
-  laneClass.flows.push(laneFlow, tag);
+  laneClass.flows.push(laneFlow.slot, tag);
   laneClass.activeWeight += laneFlow.flow.weight;
 }

@@ -66,7 +66,7 @@ function registerNode(state: SchedulerState, spec: NodeSpec, memory: NodeMemory 
 
 /** Running tasks keep their permits until their attempts end; what no node can serve any more is evicted. */
 function removeNode(state: SchedulerState, node: NodeRecord): void {
-  if (node.heapIndex !== -1) state.nodeTimers.remove(node);
+  if (node.timer.isInHeap) state.nodeTimers.remove(node.timer);
   state.fleet.unseat(node);
   node.state = 'gone';
   state.out.nodeState(node.spec.id, 'gone');

@@ -10,7 +10,7 @@ export function setNodeTimer(state: SchedulerState, node: NodeRecord): void {
   }
   const timers = state.nodeTimers;
   if (at === Number.POSITIVE_INFINITY) {
-    if (node.heapIndex !== -1) timers.remove(node);
-  } else if (node.heapIndex === -1) timers.push(node, at);
-  else timers.update(node, at);
+    if (node.timer.isInHeap) timers.remove(node.timer);
+  } else if (node.timer.isInHeap) timers.update(node.timer, at);
+  else timers.push(node.timer, at);
 }

@@ -55,11 +55,11 @@ const spillwayRules: SchedulerRules = {
 function advance(state: SchedulerState): void {
   for (const task of state.wheel.takeExpired(state.now)) expire(state, task);
   for (
-    let node = state.nodeTimers.peek();
-    node !== undefined && node.heapKey <= state.now;
-    node = state.nodeTimers.peek()
+    let timer = state.nodeTimers.peek();
+    timer !== undefined && timer.key <= state.now;
+    timer = state.nodeTimers.peek()
   ) {
-    nodeTimerFired(state, node);
+    nodeTimerFired(state, timer.item);
   }
   relayWhenDue(state);
   if (state.heldRecheckAt > state.now) return;
@@ -71,7 +71,7 @@ function advance(state: SchedulerState): void {
 }
 
 function nextWakeAt(state: SchedulerState): MonoUs {
-  const timer = state.nodeTimers.peek()?.heapKey ?? Number.POSITIVE_INFINITY;
+  const timer = state.nodeTimers.peek()?.key ?? Number.POSITIVE_INFINITY;
   const relay = state.fleet.lanesAreStale ? state.relayAt : Number.POSITIVE_INFINITY;
   return Math.min(state.wheel.nextAt(), timer, relay, state.heldRecheckAt);
 }
