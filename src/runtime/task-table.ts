@@ -17,7 +17,7 @@ import type {
   TenantId,
 } from '../base/units.ts';
 import { US_PER_MS } from '../base/units.ts';
-import { type FailureKind, NO_RETRY, type Outcome } from '../core/request/outcome.ts';
+import { type FailureKind, NO_RETRY, type Outcome } from '../core/request/index.ts';
 import type { TaskView } from '../core/scheduler/views.ts';
 import type {
   AttemptFailure,
