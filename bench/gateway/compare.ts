@@ -3,7 +3,7 @@
  * else the machine does falls on all of them alike. Ratios are taken within a cycle; the median over the cycles counts.
  */
 import type { LoadClient } from './children.ts';
-import { cpuUs } from './process-cost.ts';
+import { cpuUs, treeOf } from './process-cost.ts';
 import type { Target } from './targets.ts';
 import { request } from './wire.ts';
 
@@ -44,7 +44,8 @@ export function median(values: readonly number[]): number {
 
 async function sample(load: LoadClient, contender: Contender, count: number): Promise<Sample> {
   const { target, body, connections, status } = contender;
-  const before = cpuUs(target.pids);
+  const tree = treeOf(target.pid);
+  const before = cpuUs(tree);
   const result = await load.run({
     port: target.port,
     request: request(target, body),
@@ -52,7 +53,7 @@ async function sample(load: LoadClient, contender: Contender, count: number): Pr
     connections,
     mode: 'closed-loop',
   });
-  const spent = cpuUs(target.pids) - before;
+  const spent = cpuUs(tree) - before;
   if (result.answers !== count || (result.byStatus[status] ?? 0) !== count) {
     throw new Error(
       `${target.name}: ${count} answers of status ${status} were expected, not ${JSON.stringify(result)}`,

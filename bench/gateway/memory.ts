@@ -24,7 +24,7 @@ const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(
 export async function measureMemory(load: LoadClient, bodyBytes: number): Promise<MemoryFigures> {
   const node = await startNode('holds');
   const gateway = await startSpillway(node.port, { slots: 1, tasksMax: 20_000 });
-  const pid = gateway.pids[0] as number;
+  const { pid } = gateway;
   try {
     const idleMb = rssBytes(pid) / MB;
     const text = request(gateway, body(bodyBytes));

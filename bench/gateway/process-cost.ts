@@ -1,12 +1,9 @@
 /** What a process and its children have cost so far, from Linux' /proc. */
 import { readFileSync, readdirSync } from 'node:fs';
 
-/** Clock ticks of /proc per second; 100 on every Linux that matters here. */
-const TICKS_PER_S = 100;
-const US_PER_TICK = 1_000_000 / TICKS_PER_S;
-/** Positions in `stat` after the name in parentheses: parent, utime, stime, and both of children that ended. */
+/** Position in `stat`, after the name in parentheses. */
 const PARENT = 1;
-const TIMES = [11, 12, 13, 14] as const;
+const US_PER_NS = 1 / 1_000;
 
 function statOf(pid: number): readonly string[] | undefined {
   try {
@@ -30,14 +27,28 @@ export function treeOf(root: number): readonly number[] {
   return tree;
 }
 
-/** User and system time of these processes, all threads included, in microseconds; precise to 10 ms each. */
-export function cpuUs(pids: readonly number[]): number {
-  let ticks = 0;
-  for (const pid of pids) {
-    const stat = statOf(pid);
-    for (const at of TIMES) ticks += Number(stat?.[at] ?? 0);
+function threadsOf(pid: number): readonly string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}/schedstat`);
+  } catch {
+    return [];
   }
-  return ticks * US_PER_TICK;
+}
+
+/**
+ * Time on a processor, user and system, of all threads of these processes, in microseconds. Read from `schedstat`, which
+ * is exact; `stat` counts in steps of 10 ms. A thread that has ended is not counted any more.
+ */
+export function cpuUs(pids: readonly number[]): number {
+  let ns = 0;
+  for (const file of pids.flatMap(threadsOf)) {
+    try {
+      ns += Number(readFileSync(file, 'utf8').split(' ', 1)[0]);
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return ns * US_PER_NS;
 }
 
 /** Resident memory now, in bytes. */

@@ -6,14 +6,13 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { end, freePort, path } from './children.ts';
-import { treeOf } from './process-cost.ts';
 import { MODEL } from './wire.ts';
 
 export interface Target {
   readonly name: string;
   readonly port: number;
-  /** The process tree, whose cost is counted. */
-  readonly pids: readonly number[];
+  /** The process whose tree is counted; workers may appear after it listens. */
+  readonly pid: number;
   /** Headers of each request, for who needs some. */
   readonly headers: readonly string[];
   stop(): Promise<void>;
@@ -89,7 +88,7 @@ export async function startSpillway(
   return {
     name: 'spillway',
     port: Number(new URL(dataUrl).port),
-    pids: treeOf(child.pid as number),
+    pid: child.pid as number,
     headers: [`authorization: Bearer ${KEY}`, 'x-spillway-class: normal', 'x-spillway-deadline-ms: 600000'],
     async queued() {
       const answer = await fetch(`${dataUrl}/spillway/v1/queue`, {
@@ -132,7 +131,7 @@ function confined(name: string, port: number, child: ChildProcess, folder: strin
   return {
     name,
     port,
-    pids: treeOf(child.pid as number),
+    pid: child.pid as number,
     headers: [],
     async stop() {
       await end(child);
@@ -219,7 +218,7 @@ export async function startPortkey(nodePort: number): Promise<Target | undefined
   return {
     name: 'portkey',
     port,
-    pids: treeOf(child.pid as number),
+    pid: child.pid as number,
     headers,
     stop: () => end(child),
   };

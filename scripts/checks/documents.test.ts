@@ -1,11 +1,12 @@
 /** Pages that must not drift: indexes that list everything, paths that exist, configurations that are valid. */
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { issueText } from '../../src/adapters/config-file/index.ts';
 import { readConfig } from '../../src/adapters/config-file/read-config.ts';
+import { makeCertificate } from '../../test/support/certificate.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
@@ -52,13 +53,16 @@ const CONFIGURATIONS = ['README.md', ...globSync('docs/guides/*.md', { cwd: ROOT
     text,
   })),
 );
-const FILES = ['fleet-ca.pem', 'gateway.pem', 'gateway.key', 'tls.crt', 'tls.key'];
+const FILES = ['fleet-ca.pem', 'gateway.pem', 'gateway.key'];
 const SECRET = 'c'.repeat(64);
 
 test.each(CONFIGURATIONS)('the configuration in $name is valid', ({ text }) => {
   const folder = mkdtempSync(join(tmpdir(), 'spillway-page-'));
   try {
     for (const name of FILES) writeFileSync(join(folder, name), 'content');
+    const { cert, key } = makeCertificate(folder);
+    cpSync(cert, join(folder, 'tls.crt'));
+    cpSync(key, join(folder, 'tls.key'));
     const keys = [{ id: 'k', tenant: 'acme', sha256: SECRET, createdAt: 'now' }];
     writeFileSync(join(folder, 'keys.json'), JSON.stringify({ keys }));
     const file = join(folder, 'spillway.yaml');

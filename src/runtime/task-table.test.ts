@@ -27,6 +27,14 @@ describe('TaskRow.attemptFailed', () => {
   });
 });
 
+describe('TaskTable.publicId', () => {
+  test('never begins with a hyphen, and differs from table to table', () => {
+    const ids = Array.from({ length: 2_000 }, () => new TaskTable().publicId(1));
+    expect(ids.filter((id) => id.startsWith('-'))).toEqual([]);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+});
+
 describe('TaskTable.noteRefused', () => {
   test('shares the ring of finished requests and never counts as live', () => {
     const table = new TaskTable();

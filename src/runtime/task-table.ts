@@ -17,7 +17,7 @@ import type {
   TenantId,
 } from '../base/units.ts';
 import { US_PER_MS } from '../base/units.ts';
-import { type FailureKind, NO_RETRY, type Outcome } from '../core/request/outcome.ts';
+import { type FailureKind, NO_RETRY, type Outcome } from '../core/request/index.ts';
 import type { TaskView } from '../core/scheduler/views.ts';
 import type {
   AttemptFailure,
@@ -129,7 +129,8 @@ export class TaskTable {
   #live = 0;
 
   constructor() {
-    this.#prefix = `${randomBytes(PREFIX_BYTES).toString('base64url')}.`;
+    // An id that began with a hyphen would be an option to a command line.
+    this.#prefix = `${randomBytes(PREFIX_BYTES).toString('base64url').replace(/^-/, '0')}.`;
   }
 
   /** Requests without an outcome, or whose permit is still out. */

@@ -5,4 +5,4 @@ export { createKey, readKeysFile, revokeKey } from './keys-file.ts';
 export { writePrivateFile } from './private-file.ts';
 export { readOverlay } from './read-overlay.ts';
 export type { ReadConfig, ReadConfigOptions } from './reading.ts';
-export { type TlsPairIssue, tlsPairIssue } from './tls-pair.ts';
+export { tlsPairIssue } from './tls-pair.ts';
