@@ -11,8 +11,11 @@ import type { RatePrior } from './hardware.ts';
 
 /** Weight left to the past at each observation: an effective memory of about 12 tasks. */
 const DECAY = 0.92;
-/** Assumed slowdown per doubling of concurrency where nothing was measured: batching costs a little. */
-const OCTAVE_FACTOR = 0.9;
+/**
+ * Assumed slowdown per doubling of concurrency where nothing was measured: next to none. Hope is tried once and then
+ * known; fear of the unknown would pack everything onto the one node that was seen in a batch.
+ */
+const OCTAVE_FACTOR = 0.97;
 const OCTAVES = 10;
 
 /** Decayed sums of one octave. */
@@ -45,7 +48,13 @@ export class RateCurve {
     return inflight <= 1 && this.#soloTimeUs > 0 ? this.#soloRate : this.#workOut(inflightOctave(inflight));
   }
 
+  /** Never faster beside others than alone: what says otherwise is noise, and would make a full node look best. */
   #workOut(octave: number): Rate {
+    const rate = this.#nearest(octave);
+    return octave > 0 && this.#soloTimeUs > 0 ? Math.min(rate, this.#soloRate) : rate;
+  }
+
+  #nearest(octave: number): Rate {
     for (let distance = 0; distance < OCTAVES; distance++) {
       for (const at of distance === 0 ? [octave] : [octave - distance, octave + distance]) {
         const time = this.#timeUs(at);

@@ -47,6 +47,9 @@ export class NodeRecord {
 
   #prior: RatePrior;
   #overall: RateCurve;
+  /** Integral of tasks in flight over time. */
+  #inflightUs = 0;
+  #integratedAt: MonoUs = 0;
   readonly #byModel: Map<string, RateCurve> = new Map();
   baselineRate: Rate = 0;
   residentModel = '';
@@ -203,6 +206,8 @@ export class NodeRecord {
 
   /** Books a task as running here. */
   start(task: TaskRecord, now: MonoUs): void {
+    this.#integrate(now);
+    task.inflightUsAtStart = this.#inflightUs;
     this.boundUs = this.remainingUs(now) + task.workUs;
     this.progressAt = now;
     this.lastUsedAt = now;
@@ -214,11 +219,25 @@ export class NodeRecord {
   /** The one release of a node's permit. What the others have left is taken as their mean. */
   release(task: TaskRecord, now: MonoUs): void {
     const inflight = this.running.length;
+    this.#integrate(now);
     if (!this.#dropRunning(task)) return;
     this.boundUs = (this.#remainingOf(inflight, now) * (inflight - 1)) / inflight;
     this.progressAt = now;
     this.lastDoneAt = now;
     this.#plan(now);
+  }
+
+  /** Mean number of tasks beside each other, itself included, since the task was started here. */
+  meanInflight(task: TaskRecord, now: MonoUs): number {
+    const elapsedUs = now - task.decidedAt;
+    return elapsedUs <= 0
+      ? 1
+      : Math.max(1, Math.round((this.#inflightUs - task.inflightUsAtStart) / elapsedUs));
+  }
+
+  #integrate(now: MonoUs): void {
+    this.#inflightUs += this.running.length * (now - this.#integratedAt);
+    this.#integratedAt = now;
   }
 
   #dropRunning(task: TaskRecord): boolean {

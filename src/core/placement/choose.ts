@@ -55,17 +55,20 @@ export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: C
 export function choose(pools: readonly Pool[], task: TaskRecord, context: ChooseContext, out: Choice): void {
   reset(out);
   for (const pool of pools) {
-    const speedDecides = pool.multiModelSeats === 0;
     for (const bucket of pool.buckets) {
       // No node of this bucket or a slower one can beat that, even at the rate of its best model and without a swap.
       const bestCaseUs = task.workUs / (bucket.speedMax * pool.modelSpread);
       const isTooSlow = context.now + bestCaseUs >= earliest(out);
-      if (isTooSlow && out.roomy !== null) break;
+      if (isTooSlow && out.roomy !== null && bestCaseUs > tieUs(context, out)) break;
       if (!isTooSlow && bucket.busy.size > 0) considerBusy(bucket, task, context, out);
       if (bucket.roomy.size > 0) considerRoomy(bucket, task, context, out);
-      if (speedDecides && out.roomy?.pool === pool) break;
     }
   }
+}
+
+/** Up to which time a node with room still ties with the best one. */
+function tieUs(context: ChooseContext, choice: Choice): DurationUs {
+  return (choice.roomyDoneAt - context.now) * (1 + context.config.placement.nearTieRatio);
 }
 
 function earliest(choice: Choice): MonoUs {

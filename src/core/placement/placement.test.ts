@@ -206,3 +206,25 @@ describe('an engine that states no slots', () => {
     expect(world.runningOn('n0')).toEqual([2, 3]);
   });
 });
+
+describe('batching nodes of equal speed', () => {
+  test('share a burst though only one of them was ever seen in a batch', () => {
+    const flow: FlowLoad = { className: 'normal', tenant: 't', models: ['m'], workUs: [S, S], depth: 0 };
+    const load = new BackloggedRun([flow], 5);
+    for (const id of ['a', 'b', 'c']) load.addNode(id, 1, { slots: 0, batching: true, sigma: 0.05 });
+    const burst = (tasks: number): Map<string, number> => {
+      const from = load.assignments.length;
+      for (let i = 0; i < tasks; i++) load.submit(flow);
+      const sent = new Map<string, number>();
+      for (const { nodeId } of load.assignments.slice(from)) sent.set(nodeId, (sent.get(nodeId) ?? 0) + 1);
+      load.runUntil(load.run.now + 60 * S);
+      return sent;
+    };
+    for (let i = 0; i < 20; i++) burst(3);
+    for (const nodeId of ['b', 'c']) load.run.apply({ kind: 'node-cordoned', nodeId, cordoned: true });
+    for (let i = 0; i < 4; i++) burst(30);
+    for (const nodeId of ['b', 'c']) load.run.apply({ kind: 'node-cordoned', nodeId, cordoned: false });
+    for (let i = 0; i < 5; i++) burst(30);
+    for (const sent of burst(30).values()) expect(sent).toBeLessThanOrEqual(15);
+  });
+});

@@ -35,12 +35,10 @@ export class Seat {
   bucket: Bucket | null = null;
   hasRoom = false;
   capacityMicro = 0;
-  readonly isMultiModel: boolean;
 
   constructor(node: NodeRecord, pool: Pool) {
     this.node = node;
     this.pool = pool;
-    this.isMultiModel = node.offers.size > 1;
     this.order = node.order;
     this.place = new HeapSlot<Seat>(this, node.order);
     this.speed = new HeapSlot<Seat>(this, node.order);
@@ -76,8 +74,6 @@ export class Pool {
   /** Pools that compete with this one are of the same domain; see fleet.ts. */
   domain = 0;
   roomySeats = 0;
-  /** Seats whose node offers other models as well: for those a swap counts, and not speed alone. */
-  multiModelSeats = 0;
   /** How much faster than its node's speed any single model was seen to run; 1 where nodes serve one model. */
   modelSpread = 1;
   typicalWorkUs: RefUs = 1_000_000;
@@ -114,13 +110,12 @@ export class Pool {
   join(node: NodeRecord): Seat {
     const seat = new Seat(node, this);
     this.seats.add(seat);
-    if (seat.isMultiModel) this.multiModelSeats += 1;
     return seat;
   }
 
   leave(seat: Seat): void {
     this.unplace(seat);
-    if (this.seats.delete(seat) && seat.isMultiModel) this.multiModelSeats -= 1;
+    this.seats.delete(seat);
   }
 
   /** Puts a seat where its node's state of this instant belongs. O(log nodes of the bucket). */

@@ -53,7 +53,9 @@ export class TaskRecord {
   hasFirstByte = false;
   decidedAt: MonoUs = 0;
   sentAt: MonoUs = 0;
-  /** In-flight tasks of the node when this one started: which point of the rate curve it measures. */
+  /** The node's integral of tasks in flight when this one started; tells how many ran beside it. */
+  inflightUsAtStart = 0;
+  /** In-flight tasks of the node when this one started. */
   startInflight = 0;
   predictedUs: DurationUs = 0;
   chargedUs: RefUs = 0;

@@ -109,7 +109,7 @@ function succeeded(
   done: { readonly elapsedUs: DurationUs; readonly usage: Usage | undefined },
 ): void {
   const actualUs = workModelOf(state, task.spec.model).actual(done.usage, task.workUs);
-  node.learn(task.spec.model, actualUs, done.elapsedUs, task.startInflight);
+  node.learn(task.spec.model, actualUs, done.elapsedUs, node.meanInflight(task, state.now));
   state.margin.observe(done.elapsedUs, task.predictedUs);
   state.budget.deposit(actualUs, state.config.retry);
   correct(task, actualUs);
