@@ -18,7 +18,7 @@ import { Exchange, type ExchangeContext } from './exchange/exchange.ts';
 import { Spool } from './exchange/spool.ts';
 import { type BodyBudget, type ClientRequest, nodeRequest } from './http/client-request.ts';
 import { KEYLESS_BIND_HOST, keylessRefusal } from './http/guard.ts';
-import { type RequestHead, scanHead } from './http/head.ts';
+import type { RequestHead } from './http/head.ts';
 import { serveQuickly } from './http/quick-server.ts';
 import { createHttpServer } from './http/server.ts';
 import { quoted, type Refusal, refuse, renderOpenAi } from './outcomes/refusal.ts';
@@ -162,7 +162,7 @@ class Plane {
   take(request: ClientRequest, mayContinue: boolean): boolean {
     const receivedAt = this.#options.gateway.now();
     const route = findRoute(request.url);
-    const head = scanHead(request.rawHeaders);
+    const { head } = request;
     const refusal = this.#checkPeer(request, head);
     if (refusal !== undefined) {
       this.#refuseUnread(request, refusal, receivedAt);
@@ -311,8 +311,8 @@ class Plane {
     const needs = request.usesContext
       ? { ...request.needs, contextTokens: estimate.contextTokens }
       : request.needs;
-    const { forwarded } = head;
-    if (head.requestId !== '') forwarded.push('x-request-id', head.requestId);
+    const forwarded =
+      head.requestId === '' ? head.forwarded : [...head.forwarded, 'x-request-id', head.requestId];
     const exchange = new Exchange(
       this.#context,
       {

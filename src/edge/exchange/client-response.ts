@@ -7,6 +7,8 @@ const JOINED_BYTES_MAX = 16_384;
 
 export interface ClientResponse {
   writeHead(status: number, headers: string[]): unknown;
+  /** The same from lines as they are on the wire, each with its end. They are ours and known to be right: none is checked. */
+  writeLines(status: number, lines: string): unknown;
   write(chunk: Uint8Array | string): boolean;
   end(chunk?: Uint8Array | string): unknown;
   destroy(): unknown;
@@ -35,6 +37,10 @@ class NodeClientResponse implements ClientResponse, BatchedWrite {
 
   writeHead(status: number, headers: string[]): void {
     this.#res.writeHead(status, headers);
+  }
+
+  writeLines(status: number, lines: string): void {
+    this.#res.writeHead(status, headersOf(lines));
   }
 
   write(chunk: Uint8Array | string): boolean {
@@ -78,6 +84,15 @@ class NodeClientResponse implements ClientResponse, BatchedWrite {
   onDrain(listener: () => void): void {
     this.#res.on('drain', listener);
   }
+}
+
+function headersOf(lines: string): string[] {
+  const headers: string[] = [];
+  for (const line of lines.split('\r\n')) {
+    const colon = line.indexOf(': ');
+    if (colon > 0) headers.push(line.slice(0, colon), line.slice(colon + 2));
+  }
+  return headers;
 }
 
 function latin1(chunk: Uint8Array): string {

@@ -35,6 +35,10 @@ class FakeClient implements ClientResponse {
     this.status = status;
   }
 
+  writeLines(status: number): void {
+    this.writeHead(status);
+  }
+
   write(chunk: Uint8Array | string): boolean {
     if (this.status === 0) this.breaches.push('a body before its head');
     if (this.state !== 'open') this.breaches.push(`bytes after ${this.state}`);

@@ -16,7 +16,7 @@ import { type AttemptResult, NO_RETRY, type Outcome, type RetryHint } from '../.
 import type { NodeTransport } from '../../ports/node-transport.ts';
 import type { MetricsSink } from '../../ports/metrics-sink.ts';
 import type { Assignment, Gateway, SubmitSpec, TaskListener } from '../../runtime/contract.ts';
-import { openAiBody, type Refusal, refuse, renderOpenAi } from '../outcomes/refusal.ts';
+import { openAiBody, type Refusal, refuse, renderOpenAiLines } from '../outcomes/refusal.ts';
 import type { RefusalReason } from '../outcomes/table.ts';
 import type { InferenceRequest } from '../protocols/inference-request.ts';
 import { Attempt, type AttemptOwner } from './attempt.ts';
@@ -38,7 +38,7 @@ export interface ExchangeSpec {
   readonly request: InferenceRequest;
   readonly submit: SubmitSpec;
   /** Flat headers that the node may see. */
-  readonly forwarded: string[];
+  readonly forwarded: readonly string[];
   /** The client's own id, or ''. */
   readonly requestId: string;
   readonly nodeVisible: boolean;
@@ -311,16 +311,16 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
 
   #answerRefusal(refusal: Refusal): void {
     const { overloadStatus } = this.#context.gateway.config.server;
-    const rendered = renderOpenAi(refusal, { overloadStatus, jitterSeed: this.#taskId });
-    const headers = this.#ownHeaders();
-    if (this.#firstAssignedAt === 0) {
-      const waitedUs = this.#context.gateway.now() - this.#submittedAt;
-      headers[7] = String(Math.max(0, Math.round(waitedUs / 1_000)));
-    }
-    // The body is ASCII, see `renderOpenAi`.
-    headers.push(...rendered.headers, 'content-length', String(rendered.body.length));
+    const rendered = renderOpenAiLines(refusal, { overloadStatus, jitterSeed: this.#taskId });
+    const id = this.#publicId;
+    const { requestId, submit } = this.#spec;
+    const decidedAt = this.#firstAssignedAt === 0 ? this.#context.gateway.now() : this.#firstAssignedAt;
+    const waitedMs = Math.max(0, Math.round((decidedAt - this.#submittedAt) / 1_000));
+    // Our ids, names of the configuration, numbers, and a client's id that is plain (see `scanHead`).
+    const own = `x-spillway-id: ${id}\r\nx-request-id: ${requestId === '' ? id : requestId}\r\nx-spillway-class: ${submit.className}\r\nx-spillway-queue-ms: ${waitedMs}\r\nx-spillway-attempts: ${this.#attempts}\r\n`;
     this.#answer = 'ended';
-    this.#res.writeHead(rendered.status, headers);
+    this.#res.writeLines(rendered.status, own + rendered.lines);
+    // The body is ASCII, see `openAiBody`.
     this.#res.end(rendered.body);
   }
 

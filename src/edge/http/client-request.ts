@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Bytes } from '../../base/units.ts';
 import { type ClientResponse, wrapResponse } from '../exchange/client-response.ts';
+import { type RequestHead, scanHead } from './head.ts';
 
 export interface BodyBudget {
   /** Bytes of bodies being read now. */
@@ -35,7 +36,8 @@ export interface ClientRequest {
   readonly url: string;
   /** 0 or 1, of HTTP/1.x. */
   readonly minorVersion: number;
-  readonly rawHeaders: readonly string[];
+  /** Lent until the body is whole; not to be changed. */
+  readonly head: RequestHead;
   readonly remoteAddress: string | undefined;
   readonly memory: PeerMemory;
   /** The client's connection is closed. */
@@ -83,8 +85,8 @@ class NodeRequest implements ClientRequest {
     return this.#req.httpVersionMinor;
   }
 
-  get rawHeaders(): readonly string[] {
-    return this.#req.rawHeaders;
+  get head(): RequestHead {
+    return scanHead(this.#req.rawHeaders);
   }
 
   get remoteAddress(): string | undefined {

@@ -13,7 +13,9 @@ import type { Socket } from 'node:net';
 import type { Bytes } from '../../base/units.ts';
 import type { BodyBudget, BodyReader, ClientRequest, PeerMemory } from './client-request.ts';
 import { forgetful } from './client-request.ts';
-import { type QuickHead, readQuickHead } from './quick-head.ts';
+import { type RequestHead, scanHead } from './head.ts';
+import { type KnownHead, knowHead, MISSES_MAX, recallHead } from './known-head.ts';
+import { readQuickHead } from './quick-head.ts';
 import { QuickResponse } from './quick-response.ts';
 
 /** Bytes of next requests that are read ahead, so that the client's leaving is still noticed; beyond it reading stops. */
@@ -60,6 +62,9 @@ export class QuickConnection {
   #remoteAddress: string | undefined;
   /** Bytes of the next request. */
   #ahead: Buffer | undefined;
+  /** From the second request on: most connections of one request, and all that wait with it, keep nothing. */
+  #known: KnownHead | undefined;
+  #misses = 0;
   constructor(socket: Socket, owner: QuickOwner) {
     this.socket = socket;
     this.#owner = owner;
@@ -161,19 +166,41 @@ export class QuickConnection {
   }
 
   #begin(bytes: Buffer): void {
-    const head = readQuickHead(bytes, this.#owner.headBytesMax, this.#owner.findUrl);
-    if (head === undefined) {
+    const known = this.#known;
+    const recalled = known === undefined ? undefined : recallHead(known, bytes, this.#owner.headBytesMax);
+    if (known !== undefined && recalled !== undefined) {
+      this.#misses = 0;
+      this.#take(bytes, { url: known.url, head: known.head, ...recalled });
+    } else this.#beginUnknown(bytes);
+  }
+
+  #beginUnknown(bytes: Buffer): void {
+    const quick = readQuickHead(bytes, this.#owner.headBytesMax, this.#owner.findUrl);
+    if (quick === undefined) {
       this.release();
       this.#owner.handOver(this, this.socket, bytes);
       return;
     }
+    this.#known = this.#hasServed && this.#misses < MISSES_MAX ? knowHead(bytes, quick) : undefined;
+    this.#misses++;
+    const { url, contentLength, bodyStart } = quick;
+    this.#take(bytes, {
+      url,
+      head: this.#known?.head ?? scanHead(quick.rawHeaders),
+      contentLength,
+      bodyStart,
+    });
+  }
+
+  #take(bytes: Buffer, begun: BegunRequest): void {
     this.#since = this.#owner.tick;
     this.#state = 'body';
-    const request = new QuickRequest(this, head);
+    const request = new QuickRequest(this, begun);
     this.#request = request;
-    const bodyEnd = head.bodyStart + head.contentLength;
+    const { bodyStart } = begun;
+    const bodyEnd = bodyStart + begun.contentLength;
     if (bytes.length > bodyEnd) this.#hold(bytes.subarray(bodyEnd));
-    request.arrived(bytes.length === head.bodyStart ? undefined : bytes.subarray(head.bodyStart, bodyEnd));
+    request.arrived(bytes.length === bodyStart ? undefined : bytes.subarray(bodyStart, bodyEnd));
     this.#owner.take(request);
   }
 
@@ -252,7 +279,16 @@ const LISTENERS: readonly (readonly [string, (this: OwnedSocket, bytes: Buffer) 
   ],
 ];
 
-const NO_HEADERS: readonly string[] = [];
+/** A request whose head has been read. */
+interface BegunRequest {
+  readonly url: string;
+  readonly head: RequestHead;
+  readonly contentLength: Bytes;
+  /** Where the body begins in the bytes that came. */
+  readonly bodyStart: number;
+}
+
+const NO_HEAD: RequestHead = scanHead([]);
 
 /** One request on a quick connection. */
 class QuickRequest implements ClientRequest {
@@ -260,8 +296,8 @@ class QuickRequest implements ClientRequest {
   readonly minorVersion = 1;
   readonly #connection: QuickConnection;
   readonly url: string;
-  /** Empty once the body is whole: a request that waits must not hold its head. */
-  rawHeaders: readonly string[];
+  /** Of nobody once the body is whole: a request that waits must not hold its head. */
+  head: RequestHead;
   /** Of the body, not yet arrived. */
   bytesLeft: Bytes;
   #first: Buffer | undefined;
@@ -271,11 +307,11 @@ class QuickRequest implements ClientRequest {
   #reader: BodyReader | undefined;
   #response: QuickResponse | undefined;
 
-  constructor(connection: QuickConnection, head: QuickHead) {
+  constructor(connection: QuickConnection, { url, head, contentLength }: BegunRequest) {
     this.#connection = connection;
-    this.url = head.url;
-    this.rawHeaders = head.rawHeaders;
-    this.bytesLeft = head.contentLength;
+    this.url = url;
+    this.head = head;
+    this.bytesLeft = contentLength;
   }
 
   get remoteAddress(): string | undefined {
@@ -364,7 +400,7 @@ class QuickRequest implements ClientRequest {
       reader.refused('self-protection');
     } else if (this.bytesLeft === 0) {
       const body = this.#chunks === undefined ? own(this.#first as Buffer) : Buffer.concat(this.#chunks);
-      this.rawHeaders = NO_HEADERS;
+      this.head = NO_HEAD;
       this.#forgetBody();
       this.#connection.bodyRead();
       reader.complete(body);

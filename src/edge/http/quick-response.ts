@@ -28,17 +28,29 @@ function statusLine(status: number): string {
   return line;
 }
 
-let dateLine = '';
-let dateSecond = 0;
+/** How heads end, by what becomes of the connection and how the body is sent. */
+type Endings = Readonly<Record<'kept' | 'closed', Readonly<Record<'whole' | 'chunked', string>>>>;
 
-/** The date header, made once per second. */
-function date(): string {
+let endings: Endings = endingsAt(0);
+let endingsSecond = 0;
+
+/** With the date header; made once per second. */
+function endingsNow(): Endings {
   const second = Math.floor(Date.now() / 1_000);
-  if (second !== dateSecond) {
-    dateSecond = second;
-    dateLine = `date: ${new Date(second * 1_000).toUTCString()}\r\n`;
+  if (second !== endingsSecond) {
+    endingsSecond = second;
+    endings = endingsAt(second);
   }
-  return dateLine;
+  return endings;
+}
+
+function endingsAt(second: number): Endings {
+  const dateLine = `date: ${new Date(second * 1_000).toUTCString()}\r\n`;
+  const ending = (line: string): Endings['kept'] => ({
+    whole: `${dateLine}${line}\r\n`,
+    chunked: `${dateLine}${line}transfer-encoding: chunked\r\n\r\n`,
+  });
+  return { kept: ending(KEPT), closed: ending(CLOSED) };
 }
 
 export class QuickResponse implements ClientResponse, BatchedWrite {
@@ -74,10 +86,18 @@ export class QuickResponse implements ClientResponse, BatchedWrite {
       text += `${name}: ${value}\r\n`;
     }
     this.#isChunked = !hasLength && status !== 204 && status !== 304;
-    text += date();
+    this.#text += text + this.#ending();
+  }
+
+  /** The lines name the length. */
+  writeLines(status: number, lines: string): void {
+    this.#text += statusLine(status) + lines + this.#ending();
+  }
+
+  #ending(): string {
     if (this.#connection.isClosing) this.#closes = true;
-    text += this.#closes ? CLOSED : KEPT;
-    this.#text += this.#isChunked ? `${text}transfer-encoding: chunked\r\n\r\n` : `${text}\r\n`;
+    const all = endingsNow();
+    return (this.#closes ? all.closed : all.kept)[this.#isChunked ? 'chunked' : 'whole'];
   }
 
   write(chunk: Uint8Array | string): boolean {

@@ -49,10 +49,9 @@ export interface RenderOptions {
 }
 
 export function renderOpenAi(refusal: Refusal, options: RenderOptions): RenderedRefusal {
-  const outcome = OUTCOMES[refusal.reason];
   const headers = ['content-type', 'application/json; charset=utf-8', 'x-spillway-reason', refusal.reason];
   const retryAfterMs = jitteredRetryMs(refusal, options.jitterSeed);
-  if (retryAfterMs > 0 && retryAfterMs <= RETRY_AFTER_MS_MAX) {
+  if (isHeaderSize(retryAfterMs)) {
     headers.push(
       'retry-after',
       String(Math.ceil(retryAfterMs / 1_000)),
@@ -62,8 +61,45 @@ export function renderOpenAi(refusal: Refusal, options: RenderOptions): Rendered
   } else {
     headers.push('x-should-retry', 'false');
   }
-  const status = outcome.openai.status === 'overload' ? options.overloadStatus : outcome.openai.status;
-  return { status, headers, body: openAiBody(refusal) };
+  return { status: statusOf(refusal, options), headers, body: openAiBody(refusal) };
+}
+
+function isHeaderSize(retryAfterMs: number): boolean {
+  return retryAfterMs > 0 && retryAfterMs <= RETRY_AFTER_MS_MAX;
+}
+
+function statusOf({ reason }: Refusal, { overloadStatus }: RenderOptions): number {
+  const { status } = OUTCOMES[reason].openai;
+  return status === 'overload' ? overloadStatus : status;
+}
+
+/** The same as lines on the wire, content-length included: the price of a refusal matters most when all are refused. */
+export interface RefusalLines {
+  readonly status: number;
+  readonly lines: string;
+  readonly body: string;
+}
+
+export function renderOpenAiLines(refusal: Refusal, options: RenderOptions): RefusalLines {
+  const body = openAiBody(refusal);
+  const retryAfterMs = jitteredRetryMs(refusal, options.jitterSeed);
+  const retry = isHeaderSize(retryAfterMs)
+    ? `retry-after: ${Math.ceil(retryAfterMs / 1_000)}\r\nretry-after-ms: ${retryAfterMs}`
+    : 'x-should-retry: false';
+  const lines = `${usualLines(refusal.reason)}${retry}\r\ncontent-length: ${body.length}\r\n`;
+  return { status: statusOf(refusal, options), lines, body };
+}
+
+const linesByReason = new Map<RefusalReason, string>();
+
+function usualLines(reason: RefusalReason): string {
+  let lines = linesByReason.get(reason);
+  if (lines === undefined) {
+    lines = `content-type: application/json; charset=utf-8\r\nx-spillway-reason: ${reason}\r\n`;
+    // Bounded by the rows of the table.
+    linesByReason.set(reason, lines);
+  }
+  return lines;
 }
 
 /** The body alone, as it is also sent inside a stream that has been committed. */

@@ -2,7 +2,7 @@
  * OpenAI requests: what is asked for, of which model, and how much of it. Only what the gateway uses is checked; the
  * rest is the engine's business and travels untouched.
  */
-import { isUtf8 } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import type { Capability, Needs } from '../../../core/request/needs.ts';
 import { NO_NEEDS } from '../../../core/request/index.ts';
@@ -54,8 +54,8 @@ export function parseOpenAi(endpoint: OpenAiEndpoint, body: Buffer): ParseResult
 /** The object, or what is wrong with the text. */
 function parseObject(body: Buffer): Fields | string {
   if (body.length === 0) return 'the body is empty, a JSON object is needed';
-  if (!isUtf8(body)) return 'the body is not valid UTF-8';
-  const text = body.toString('utf8');
+  const text = textOf(body);
+  if (text === undefined) return 'the body is not valid UTF-8';
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -66,6 +66,12 @@ function parseObject(body: Buffer): Fields | string {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return 'the body must be a JSON object';
   return value as Fields;
+}
+
+/** Most bodies are ASCII, and reading them as such takes half of the time. */
+function textOf(body: Buffer): string | undefined {
+  if (isAscii(body)) return body.toString('latin1');
+  return isUtf8(body) ? body.toString('utf8') : undefined;
 }
 
 function describe(endpoint: OpenAiEndpoint, body: Buffer, fields: Fields): InferenceRequest {

@@ -1,0 +1,57 @@
+/**
+ * A head that a connection has sent before. Clients keep a connection and repeat themselves: but for the length of the
+ * body, their heads are usually the same bytes, and comparing them costs a fraction of reading them. What is kept is the
+ * connection's own text and no other's, so that nobody's credentials are compared with somebody else's.
+ */
+import type { Bytes } from '../../base/units.ts';
+import { type RequestHead, scanHead } from './head.ts';
+import type { QuickHead } from './quick-head.ts';
+
+const HEAD_END: Buffer = Buffer.from('\r\n\r\n');
+const LENGTH_LINE = /\r\ncontent-length:[ \t]*(\d+)/i;
+const LENGTH = /^\d{1,15}$/;
+
+/** Heads in a row that were not the known one, after which a connection is not worth the comparison any more. */
+export const MISSES_MAX = 4;
+
+export interface KnownHead {
+  readonly url: string;
+  /** The text before the digits of the body's length, and after them. */
+  readonly before: string;
+  readonly after: string;
+  /** Lent to one request at a time; its length is that of the request that has it. */
+  readonly head: RequestHead;
+}
+
+/** What a request with a known head adds to it. */
+export interface RecalledHead {
+  readonly contentLength: Bytes;
+  /** Where the body begins in the bytes that came. */
+  readonly bodyStart: number;
+}
+
+/** `quick` is what was read from the beginning of these bytes. */
+export function knowHead(bytes: Buffer, { url, rawHeaders, bodyStart }: QuickHead): KnownHead | undefined {
+  const text = bytes.toString('latin1', 0, bodyStart - HEAD_END.length);
+  // A quick head has exactly one such line, and its value is digits alone.
+  const match = LENGTH_LINE.exec(text);
+  if (match === null) return undefined;
+  const end = match.index + match[0].length;
+  const before = text.slice(0, end - (match[1] as string).length);
+  return { url, before, after: text.slice(end), head: scanHead(rawHeaders) };
+}
+
+/** Undefined when the bytes do not begin with this head, whole: then they are read from the start. */
+export function recallHead(known: KnownHead, bytes: Buffer, headBytesMax: Bytes): RecalledHead | undefined {
+  const end = bytes.indexOf(HEAD_END);
+  const { before, after, head } = known;
+  const lengthEnd = end - after.length;
+  if (lengthEnd <= before.length || end + HEAD_END.length > headBytesMax) return undefined;
+  const text = bytes.toString('latin1', 0, end);
+  if (!text.startsWith(before) || !text.endsWith(after)) return undefined;
+  const length = text.slice(before.length, lengthEnd);
+  const contentLength = LENGTH.test(length) ? Number(length) : 0;
+  if (contentLength === 0) return undefined;
+  head.contentLength = length;
+  return { contentLength, bodyStart: end + HEAD_END.length };
+}
