@@ -1,18 +1,34 @@
 /**
  * Cost of the scheduler alone: one submit + dispatch + complete, in microseconds of CPU, against the size of the fleet, the
- * depth of the queue, and the number of models and tenants. Virtual time; cases are interleaved, the median of the
- * rounds is told. The driver's own agenda (one heap) is included.
+ * depth of the queue, and the number of models and tenants. Virtual time; each case runs in a process of its own, cases
+ * take turns, the median of the rounds is told. The driver's own agenda (one heap) is included.
  *
  *   node bench/scheduler.ts [--json] [--rounds N] [--steps N] [--case PREFIX]
  */
+import { execFileSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { createPrng, type Prng } from '../src/base/prng.ts';
 import { defaultSchedulerConfig } from '../src/core/config/defaults.ts';
+import type { SchedulerConfig } from '../src/core/config/types.ts';
 import { NO_NEEDS } from '../src/core/request/needs.ts';
+import type { TaskSpec } from '../src/core/request/task.ts';
 import type { EffectSink } from '../src/core/scheduler/effects.ts';
 import { SILENT_SINK } from '../src/core/scheduler/effects.ts';
 import { createScheduler } from '../src/core/scheduler/scheduler.ts';
 import { HeapSlot, KeyedHeap } from '../src/base/keyed-heap.ts';
+
+interface Draw {
+  readonly className: string;
+  readonly tenant: string;
+  readonly model: string;
+  readonly workUs: number;
+  readonly deadlineUs: number;
+  /** Actual over expected service time, uniform in [0.8, 1.2]. */
+  readonly noise: number;
+}
+
+/** A power of two above any number of tasks under way at once. */
+const DRAWS = 1 << 18;
 
 interface Case {
   readonly name: string;
@@ -32,15 +48,35 @@ const CASES: readonly Case[] = [
   { ...BASE, name: '87 models x 10,000 tenants', models: 87, tenants: 10_000, queued: 10_000 },
 ];
 
-/** A scheduler with its queue filled, and a step that completes one task and submits another. */
-function prepare(spec: Case, seed: number): (steps: number) => number {
+/** What tasks are made of, drawn beforehand so that the driver costs little. */
+function draws(spec: Case, prng: Prng): readonly Draw[] {
+  const tenants = Array.from({ length: spec.tenants }, (_, i) => `t${i}`);
+  const models = modelIds(spec);
+  return Array.from({ length: DRAWS }, () => {
+    const roll = prng.nextRatio();
+    return {
+      className: roll < 0.1 ? 'critical' : roll < 0.7 ? 'normal' : 'low',
+      tenant: tenants[prng.nextBelow(spec.tenants)] as string,
+      model: models[prng.nextBelow(spec.models)] as string,
+      workUs: 200_000 + prng.nextBelow(4_000_000),
+      deadlineUs: 10_000_000_000 + prng.nextBelow(600_000_000),
+      noise: 0.8 + 0.4 * prng.nextRatio(),
+    };
+  });
+}
+
+function modelIds(spec: Case): readonly string[] {
+  return Array.from({ length: spec.models }, (_, i) => `m${i}`);
+}
+
+function unbounded(seed: number): SchedulerConfig {
   const base = defaultSchedulerConfig({});
-  const config = {
+  return {
     ...base,
     seed,
     bounds: {
       ...base.bounds,
-      tasksMax: 1_000_000,
+      tasksMax: 1e6,
       workMsMax: 1e12,
       bytesMax: 1e12,
       classShareMax: 1,
@@ -48,48 +84,51 @@ function prepare(spec: Case, seed: number): (steps: number) => number {
     },
     admission: { ...base.admission, flowWaitMsMax: 1e9, flowWaitDeadlineShare: 1 },
   };
-  const prng = createPrng(seed);
-  const scheduler = createScheduler(config);
+}
+
+/** A scheduler with its queue filled, and a step that completes one task and submits another. */
+function prepare(spec: Case, seed: number): (steps: number) => number {
+  const drawn = draws(spec, createPrng(seed));
+  const scheduler = createScheduler(unbounded(seed));
   const finishes = new KeyedHeap<number>();
-  const workOf = new Map<number, number>();
   const speeds = new Map<string, number>();
   let now = 0;
   let nextId = 1;
   const sink: EffectSink = {
     ...SILENT_SINK,
     assign(taskId, nodeId) {
-      const serviceUs = (workOf.get(taskId) as number) / (speeds.get(nodeId) as number);
-      workOf.delete(taskId);
-      finishes.push(new HeapSlot(taskId, taskId), now + Math.round(serviceUs * noise(prng)));
+      const { workUs, noise } = drawn[taskId % DRAWS] as Draw;
+      const serviceUs = (workUs / (speeds.get(nodeId) as number)) * noise;
+      finishes.push(new HeapSlot(taskId, taskId), now + Math.round(serviceUs));
     },
   };
-  const models = Array.from({ length: spec.models }, (_, i) => ({ model: `m${i}` }));
+  const models = modelIds(spec).map((model) => ({ model }));
   for (let i = 0; i < spec.nodes; i++) {
-    speeds.set(`n${i}`, 0.15 * 8 ** (i / spec.nodes));
-    scheduler.apply(
-      {
-        kind: 'node-registered',
-        node: { id: `n${i}`, models, slots: 1, batching: false, hardware: '', labels: {}, heartbeats: false },
-      },
-      now,
-      sink,
-    );
+    const node = {
+      id: `n${i}`,
+      models,
+      slots: 1,
+      batching: false,
+      hardware: '',
+      labels: {},
+      heartbeats: false,
+    };
+    speeds.set(node.id, 0.15 * 8 ** (i / spec.nodes));
+    scheduler.apply({ kind: 'node-registered', node }, now, sink);
   }
   const submit = (): void => {
     const id = nextId++;
-    const workUs = 200_000 + prng.nextBelow(4_000_000);
-    workOf.set(id, workUs);
-    const roll = prng.nextRatio();
-    const task = {
+    const { className, tenant, model, workUs, deadlineUs } = drawn[id % DRAWS] as Draw;
+    const task: TaskSpec = {
       id,
-      className: roll < 0.1 ? 'critical' : roll < 0.7 ? 'normal' : 'low',
-      tenant: `t${prng.nextBelow(spec.tenants)}`,
-      model: `m${prng.nextBelow(spec.models)}`,
+      className,
+      tenant,
+      model,
       needs: NO_NEEDS,
       workUs,
       firstByteWorkUs: workUs,
       bytes: 300,
-      deadlineAt: now + 10_000_000_000 + prng.nextBelow(600_000_000),
+      deadlineAt: now + deadlineUs,
       deadlineWished: true,
       stream: false,
       fingerprint: '',
@@ -111,37 +150,48 @@ function prepare(spec: Case, seed: number): (steps: number) => number {
   };
 }
 
-/** A cheap stand-in for service noise: uniform in [0.8, 1.2]. */
-function noise(prng: Prng): number {
-  return 0.8 + 0.4 * prng.nextRatio();
-}
-
 function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1] as number;
+}
+
+/** One case in a process of its own: another one's heap must not be on its bill. */
+function measureApart(spec: Case, steps: number): number {
+  const args = [import.meta.filename, '--only', spec.name, '--steps', String(steps)];
+  return Number(execFileSync(process.execPath, args, { encoding: 'utf8' }));
+}
+
+function measureHere(spec: Case, steps: number): number {
+  const step = prepare(spec, 7);
+  step(steps);
+  return step(steps);
 }
 
 const { values } = parseArgs({
   options: {
     json: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '5' },
-    steps: { type: 'string', default: '100000' },
+    steps: { type: 'string', default: '200000' },
     case: { type: 'string', default: '' },
+    only: { type: 'string', default: '' },
   },
 });
 const steps = Number(values.steps);
-const runs = CASES.filter((spec) => spec === BASE || spec.name.startsWith(values.case)).map((spec) => {
-  process.stderr.write(`preparing ${spec.name}\n`);
-  return { spec, step: prepare(spec, 7), costs: [] as number[] };
-});
-for (const run of runs) run.step(steps);
-for (let round = 0; round < Number(values.rounds); round++) {
-  for (const run of runs) run.costs.push(run.step(steps));
+if (values.only !== '') {
+  const spec = CASES.find(({ name }) => name === values.only) as Case;
+  process.stdout.write(`${measureHere(spec, steps)}\n`);
+} else {
+  const chosen = CASES.filter((spec) => spec === BASE || spec.name.startsWith(values.case));
+  const costs = new Map<Case, number[]>(chosen.map((spec) => [spec, []]));
+  for (let round = 0; round < Number(values.rounds); round++) {
+    for (const [spec, list] of costs) list.push(measureApart(spec, steps));
+    process.stderr.write(`round ${round + 1} of ${values.rounds}\n`);
+  }
+  const reference = median(costs.get(BASE) as number[]);
+  const rows = [...costs].map(([spec, list]) => ({
+    case: spec.name,
+    microseconds: Number(median(list).toFixed(2)),
+    ratio: Number((median(list) / reference).toFixed(2)),
+  }));
+  if (values.json) process.stdout.write(`${JSON.stringify(rows)}\n`);
+  else console.table(rows);
 }
-const reference = median(runs.find((run) => run.spec === BASE)?.costs ?? []);
-const rows = runs.map((run) => ({
-  case: run.spec.name,
-  microseconds: Number(median(run.costs).toFixed(2)),
-  ratio: Number((median(run.costs) / reference).toFixed(2)),
-}));
-if (values.json) process.stdout.write(`${JSON.stringify(rows)}\n`);
-else console.table(rows);

@@ -10,6 +10,7 @@ const FAILURE_STEP = 2.0794; // ln(0.4 / 0.05)
 const SUCCESS_STEP = -0.4595; // ln(0.6 / 0.95)
 const LIMIT = 6;
 const WINDOW = 20;
+const ALL_SUCCESSES = (1 << WINDOW) - 1;
 
 export class FailureScore {
   #score = 0;
@@ -20,6 +21,7 @@ export class FailureScore {
 
   /** Records one outcome and tells whether the limit is now reached. */
   record(isSuccess: boolean): boolean {
+    if (isSuccess && this.#score === 0 && this.#window === ALL_SUCCESSES) return false;
     this.#score = Math.max(0, this.#score + (isSuccess ? SUCCESS_STEP : FAILURE_STEP));
     this.#window = ((this.#window << 1) | (isSuccess ? 1 : 0)) & ((1 << WINDOW) - 1);
     this.#count = Math.min(WINDOW, this.#count + 1);

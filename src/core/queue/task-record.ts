@@ -41,6 +41,9 @@ export class TaskRecord {
   /** The busy node that this waiting task expects to take, and the time it would occupy there. */
   reservedNode: NodeRecord | null = null;
   reservedUs: DurationUs = 0;
+  /** When it would be done there, and until when that estimate is used without choosing anew. */
+  reservedDoneAt: MonoUs = 0;
+  reservedUntil: MonoUs = 0;
 
   /** The attempt under way, and the nodes that failed before. */
   node: NodeRecord | null = null;

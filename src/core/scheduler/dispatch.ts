@@ -18,7 +18,7 @@ import type { Seat } from '../placement/pool.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { setNodeTimer } from './node-timer.ts';
-import { RESERVATIONS_MAX, reserve, unreserve } from './reservations.ts';
+import { hasFreshReservation, RESERVATIONS_MAX, reserve, unreserve } from './reservations.ts';
 import { dequeue, evict } from './settle.ts';
 import type { SchedulerState } from './state.ts';
 
@@ -68,7 +68,8 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
   while (hasRoomNow(node) && held.length < heldMax) {
     const task = lane.next();
     if (task === null) break;
-    const waiting = placeOrHold(state, lane, task);
+    const isWaiting = hasFreshReservation(task, node, state.now);
+    const waiting = isWaiting ? takeOrHold(state, lane, task, node) : placeOrHold(state, lane, task);
     if (waiting === null) continue;
     held.push(waiting);
     const loss = lossUs(state, waiting, node);
@@ -146,11 +147,27 @@ function placeOrHold(state: SchedulerState, lane: Lane, task: TaskRecord): HeldT
   return waiting;
 }
 
+/** Gives the offered node to a task that waits for another one, if it would not be done sooner there. */
+function takeOrHold(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): HeldTask | null {
+  const doneAt = task.reservedDoneAt;
+  const hereUs = serviceUs(node, task, state.context) / node.rankFactor;
+  const isFasterElsewhere = doneAt - state.now < hereUs * (1 - state.config.placement.nearTieRatio);
+  const mayTake =
+    task.triedNodes?.includes(node.spec.id) !== true && meetsDeadline(state, task, node, state.now);
+  if (!isFasterElsewhere && mayTake) {
+    assign(state, lane, task, node);
+    return null;
+  }
+  lane.hold(task);
+  return { task, doneAt };
+}
+
 /** Reserves the busy node of the last choice for the task. */
 function waitFor(state: SchedulerState, lane: Lane, task: TaskRecord): HeldTask {
   const { busy, busyDoneAt } = state.choice;
   if (busy === null) return { task, doneAt: Number.POSITIVE_INFINITY };
-  if (lane.reservations < RESERVATIONS_MAX) reserve(state, lane, task, busy.node);
+  if (lane.reservations < RESERVATIONS_MAX)
+    reserve(state, lane, task, { node: busy.node, doneAt: busyDoneAt });
   return { task, doneAt: busyDoneAt };
 }
 
