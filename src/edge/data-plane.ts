@@ -25,6 +25,7 @@ import { quoted, type Refusal, refuse, renderOpenAi } from './outcomes/refusal.t
 import type { InferenceRequest } from './protocols/inference-request.ts';
 import { renderModel, renderModels } from './protocols/openai/models.ts';
 import { OPENAI_PATHS, type OpenAiEndpoint, parseOpenAi } from './protocols/openai/parse.ts';
+import { Submission } from './submission.ts';
 
 /** Queue positions are computed on demand and cost a look at the fleet: at most this many per second. */
 const POSITIONS_PER_SECOND_MAX = 20;
@@ -308,9 +309,6 @@ class Plane {
       return;
     }
     const estimate = gateway.estimate(model, request.shape);
-    const needs = request.usesContext
-      ? { ...request.needs, contextTokens: estimate.contextTokens }
-      : request.needs;
     const forwarded =
       head.requestId === '' ? head.forwarded : [...head.forwarded, 'x-request-id', head.requestId];
     const exchange = new Exchange(
@@ -320,21 +318,16 @@ class Plane {
         forwarded,
         requestId: head.requestId,
         nodeVisible: tenant.nodeVisible,
-        submit: {
+        submit: new Submission({
+          request,
           className,
           tenant: tenant.id,
           model,
-          needs,
-          workUs: estimate.workUs,
-          firstByteWorkUs: request.stream ? estimate.firstByteWorkUs : estimate.workUs,
-          bytes: request.body.length,
+          estimate,
           deadlineUs: deadline.deadlineUs,
           deadlineWished: deadline.wished,
-          stream: request.stream,
-          // A collision made on purpose then harms its own tenant alone.
-          fingerprint: `${tenant.id}/${request.fingerprint}`,
           receivedAt: arrival.receivedAt,
-        },
+        }),
       },
       arrival.request.response(),
     );

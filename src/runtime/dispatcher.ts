@@ -15,11 +15,11 @@
 import { invariant } from '../base/assert.ts';
 import type { DurationUs, NodeId, TaskId } from '../base/units.ts';
 import { type AttemptResult, NO_RETRY, type Outcome } from '../core/request/index.ts';
-import type { TaskSpec } from '../core/request/task.ts';
 import type { RuntimeClock } from './clock.ts';
 import type { Assignment, SubmitSpec, TaskListener } from './contract.ts';
 import type { EventLoop } from './event-loop.ts';
 import { type RuntimeLog, reasonOf } from './log.ts';
+import { SubmittedTask } from './submitted-task.ts';
 import { isLive, type TaskRow, TaskRow as Row, type TaskTable } from './task-table.ts';
 
 /** What a task needs to know of the node that it is sent to. */
@@ -84,22 +84,8 @@ export class Dispatcher {
 
   submit(spec: SubmitSpec, listener: TaskListener): { readonly taskId: TaskId; readonly publicId: string } {
     const id = this.#table.nextId();
-    const task: TaskSpec = {
-      id,
-      className: spec.className,
-      tenant: spec.tenant,
-      model: spec.model,
-      needs: spec.needs,
-      workUs: spec.workUs,
-      firstByteWorkUs: spec.firstByteWorkUs,
-      bytes: spec.bytes,
-      deadlineAt: spec.receivedAt + spec.deadlineUs,
-      deadlineWished: spec.deadlineWished,
-      stream: spec.stream,
-      fingerprint: spec.fingerprint,
-    };
     this.#table.add(new Row(id, spec, listener));
-    this.#post({ kind: 'submit', task });
+    this.#post({ kind: 'submit', task: new SubmittedTask(id, spec) });
     return { taskId: id, publicId: this.#table.publicId(id) };
   }
 

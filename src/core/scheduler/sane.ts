@@ -28,7 +28,9 @@ export function saneTask(spec: TaskSpec, now: MonoUs): TaskSpec {
     firstByteWorkUs === spec.firstByteWorkUs &&
     bytes === spec.bytes &&
     deadlineAt === spec.deadlineAt;
-  return isSane ? spec : { ...spec, workUs, firstByteWorkUs, bytes, deadlineAt };
+  if (isSane) return spec;
+  // By name, since it may be worked out when it is asked for, and then it is no member that is spread.
+  return { ...spec, fingerprint: spec.fingerprint, workUs, firstByteWorkUs, bytes, deadlineAt };
 }
 
 export function saneNode(spec: NodeSpec): NodeSpec {

@@ -61,7 +61,8 @@ function classOf(state: SchedulerState, spec: TaskSpec): ClassRecord {
 function refusedAtOnce(state: SchedulerState, spec: TaskSpec, record: ClassRecord): RejectReason | null {
   if (state.isShuttingDown) return 'shutting-down';
   if (record.index >= state.classes.length - state.shedClasses) return 'self-protection';
-  if (state.poison.isMarked(spec.fingerprint, state.now)) return 'poison';
+  // A fingerprint may be worked out when it is asked for.
+  if (state.poison.size > 0 && state.poison.isMarked(spec.fingerprint, state.now)) return 'poison';
   return null;
 }
 

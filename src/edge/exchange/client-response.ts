@@ -7,8 +7,11 @@ const JOINED_BYTES_MAX = 16_384;
 
 export interface ClientResponse {
   writeHead(status: number, headers: string[]): unknown;
-  /** The same from lines as they are on the wire, each with its end. They are ours and known to be right: none is checked. */
-  writeLines(status: number, lines: string): unknown;
+  /**
+   * A whole answer. The head comes as lines as they are on the wire, each with its end, and names the length; the body is
+   * ASCII. Both are ours and known to be right: nothing is checked.
+   */
+  sendLines(status: number, lines: string, body: string): unknown;
   write(chunk: Uint8Array | string): boolean;
   end(chunk?: Uint8Array | string): unknown;
   destroy(): unknown;
@@ -39,8 +42,9 @@ class NodeClientResponse implements ClientResponse, BatchedWrite {
     this.#res.writeHead(status, headers);
   }
 
-  writeLines(status: number, lines: string): void {
+  sendLines(status: number, lines: string, body: string): void {
     this.#res.writeHead(status, headersOf(lines));
+    this.end(body);
   }
 
   write(chunk: Uint8Array | string): boolean {

@@ -35,8 +35,9 @@ class FakeClient implements ClientResponse {
     this.status = status;
   }
 
-  writeLines(status: number): void {
+  sendLines(status: number, _lines: string, body: string): void {
     this.writeHead(status);
+    this.end(body);
   }
 
   write(chunk: Uint8Array | string): boolean {

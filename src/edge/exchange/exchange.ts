@@ -319,9 +319,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     // Our ids, names of the configuration, numbers, and a client's id that is plain (see `scanHead`).
     const own = `x-spillway-id: ${id}\r\nx-request-id: ${requestId === '' ? id : requestId}\r\nx-spillway-class: ${submit.className}\r\nx-spillway-queue-ms: ${waitedMs}\r\nx-spillway-attempts: ${this.#attempts}\r\n`;
     this.#answer = 'ended';
-    this.#res.writeLines(rendered.status, own + rendered.lines);
-    // The body is ASCII, see `openAiBody`.
-    this.#res.end(rendered.body);
+    this.#res.sendLines(rendered.status, own + rendered.lines, rendered.body);
   }
 
   #endInBand(body: string): void {

@@ -89,9 +89,11 @@ export class QuickResponse implements ClientResponse, BatchedWrite {
     this.#text += text + this.#ending();
   }
 
-  /** The lines name the length. */
-  writeLines(status: number, lines: string): void {
-    this.#text += statusLine(status) + lines + this.#ending();
+  sendLines(status: number, lines: string, body: string): void {
+    if (this.#isEnded || this.#connection.isGone) return;
+    this.#text = statusLine(status) + lines + this.#ending() + body;
+    this.#isEnded = true;
+    this.#later();
   }
 
   #ending(): string {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { quoted, refuse, renderOpenAi } from './refusal.ts';
+import { quoted, refuse, renderOpenAi, renderOpenAiLines } from './refusal.ts';
 import { OUTCOMES, type RefusalReason } from './table.ts';
 
 /** The wire contract, written out a second time by hand: reason, status, code, whether a retry can help. */
@@ -58,6 +58,24 @@ describe('the outcome table', () => {
     } else {
       expect(headers['retry-after']).toBeUndefined();
       expect(headers['x-should-retry']).toBe('false');
+    }
+  });
+
+  it('is told alike in headers and in lines', () => {
+    const hints = [0, 1, 1_500_000, 59_000_000, 60_000_000, 90_000_000];
+    for (const reason of Object.keys(OUTCOMES) as RefusalReason[]) {
+      for (const afterUs of hints) {
+        const refusal = { ...refuse(reason), hint: { retryable: OUTCOMES[reason].canRetry, afterUs } };
+        const { status, headers, body } = renderOpenAi(refusal, { ...OPTIONS, jitterSeed: afterUs });
+        const all = [...headers, 'content-length', String(Buffer.byteLength(body))];
+        let lines = '';
+        for (let i = 0; i < all.length; i += 2) lines += `${all[i]}: ${all[i + 1]}\r\n`;
+        expect(renderOpenAiLines(refusal, { ...OPTIONS, jitterSeed: afterUs })).toEqual({
+          status,
+          lines,
+          body,
+        });
+      }
     }
   });
 

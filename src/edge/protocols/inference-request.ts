@@ -22,7 +22,7 @@ export interface InferenceRequest {
   /** The usage chunk was asked for by us and is hidden from the client. */
   readonly hidesUsage: boolean;
   readonly body: Buffer;
-  /** Of the body's bytes: equal bodies have equal fingerprints, and others hardly ever. */
+  /** Of the body's bytes: equal bodies have equal fingerprints, and others hardly ever. Worked out each time it is read. */
   readonly fingerprint: string;
   /** The body for a node that knows the model by this name. */
   bodyFor(modelName: string): readonly Uint8Array[];

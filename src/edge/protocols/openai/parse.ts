@@ -80,21 +80,53 @@ function describe(endpoint: OpenAiEndpoint, body: Buffer, fields: Fields): Infer
   const aspects = ASPECTS[endpoint](body, fields, stream);
   const canStream = endpoint === 'chat' || endpoint === 'completions';
   if (stream && !canStream) throw new BadField('stream', 'this endpoint does not stream');
-  const edits = planEdits(fields, model, stream);
-  return {
-    path: OPENAI_PATHS[endpoint],
-    model,
-    stream,
-    shape: aspects.shape,
-    needs: aspects.needs,
-    usesContext: endpoint !== 'images',
-    serviceTier: fields.service_tier,
-    bodyPriority: fields.priority,
-    hidesUsage: edits.streamOptions !== '',
-    body,
-    fingerprint: `${crc32(body).toString(36)}-${body.length.toString(36)}`,
-    bodyFor: (name: string): readonly Uint8Array[] => editBody(body, edits, name),
-  };
+  return new OpenAiRequest({ path: OPENAI_PATHS[endpoint], model, stream, aspects, body, fields });
+}
+
+interface RequestParts {
+  readonly path: string;
+  readonly model: string;
+  readonly stream: boolean;
+  readonly aspects: Aspects;
+  readonly body: Buffer;
+  readonly fields: Fields;
+}
+
+/** A class, since one is made for every request, and its fingerprint only for those that need it. */
+class OpenAiRequest implements InferenceRequest {
+  readonly path: string;
+  readonly model: string;
+  readonly stream: boolean;
+  readonly shape: RequestShape;
+  readonly needs: Needs;
+  readonly usesContext: boolean;
+  readonly serviceTier: unknown;
+  readonly bodyPriority: unknown;
+  readonly hidesUsage: boolean;
+  readonly body: Buffer;
+  readonly #edits: BodyEdits;
+
+  constructor({ path, model, stream, aspects, body, fields }: RequestParts) {
+    this.path = path;
+    this.model = model;
+    this.stream = stream;
+    this.shape = aspects.shape;
+    this.needs = aspects.needs;
+    this.usesContext = path !== OPENAI_PATHS.images;
+    this.serviceTier = fields.service_tier;
+    this.bodyPriority = fields.priority;
+    this.#edits = planEdits(fields, model, stream);
+    this.hidesUsage = this.#edits.streamOptions !== '';
+    this.body = body;
+  }
+
+  get fingerprint(): string {
+    return `${crc32(this.body).toString(36)}-${this.body.length.toString(36)}`;
+  }
+
+  bodyFor(name: string): readonly Uint8Array[] {
+    return editBody(this.body, this.#edits, name);
+  }
 }
 
 function planEdits(fields: Fields, model: string, stream: boolean): BodyEdits {

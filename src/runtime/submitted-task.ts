@@ -1,0 +1,40 @@
+/** What the scheduler is told of a submitted request. */
+import type { Bytes, ClassName, ModelId, MonoUs, RefUs, TaskId, TenantId } from '../base/units.ts';
+import type { Needs } from '../core/request/needs.ts';
+import type { TaskSpec } from '../core/request/task.ts';
+import type { SubmitSpec } from './contract.ts';
+
+/** A class, since a fingerprint may cost much more than all the rest, and is asked for seldom. */
+export class SubmittedTask implements TaskSpec {
+  readonly id: TaskId;
+  readonly className: ClassName;
+  readonly tenant: TenantId;
+  readonly model: ModelId;
+  readonly needs: Needs;
+  readonly workUs: RefUs;
+  readonly firstByteWorkUs: RefUs;
+  readonly bytes: Bytes;
+  readonly deadlineAt: MonoUs;
+  readonly deadlineWished: boolean;
+  readonly stream: boolean;
+  readonly #submitted: SubmitSpec;
+
+  constructor(id: TaskId, spec: SubmitSpec) {
+    this.id = id;
+    this.className = spec.className;
+    this.tenant = spec.tenant;
+    this.model = spec.model;
+    this.needs = spec.needs;
+    this.workUs = spec.workUs;
+    this.firstByteWorkUs = spec.firstByteWorkUs;
+    this.bytes = spec.bytes;
+    this.deadlineAt = spec.receivedAt + spec.deadlineUs;
+    this.deadlineWished = spec.deadlineWished;
+    this.stream = spec.stream;
+    this.#submitted = spec;
+  }
+
+  get fingerprint(): string {
+    return this.#submitted.fingerprint;
+  }
+}
