@@ -404,8 +404,8 @@ export const MUTANTS: readonly Mutant[] = [
     original: '  correct(task, 0);\n  if (task.isSettled) return forget(state, task);\n',
     mutated:
       '  node.learn(task.spec.model, task.workUs, 1_000, 1);\n  correct(task, 0);\n  if (task.isSettled) return forget(state, task);\n',
-    killer: `${CORE}/placement/placement.test.ts`,
-    titles: 'a black hole',
+    killer: `${CORE}/scheduler/attempts.test.ts`,
+    titles: 'a failed attempt leaves the rate',
   },
   {
     name: 'successes-reset-the-failures',

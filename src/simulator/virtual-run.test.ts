@@ -49,8 +49,8 @@ describe('VirtualRun', () => {
     const logOf = (seed: number): readonly string[] => {
       const run = new VirtualRun(defaultSchedulerConfig({ seed }));
       run.keepsLog = true;
-      for (const id of ['a', 'b', 'c']) run.addNode({ spec: nodeSpec(id), speed: 1, sigma: 0.2 });
-      for (let id = 1; id <= 20; id++) run.submit(taskSpec(id, { tenant: `t${id}` }));
+      for (const id of 'abcdefghijklmnop') run.addNode({ spec: nodeSpec(id), speed: 1, sigma: 0.2 });
+      for (let id = 1; id <= 64; id++) run.submit(taskSpec(id, { tenant: `t${id}` }));
       run.runUntil(60 * S);
       return run.log;
     };

@@ -295,3 +295,17 @@ describe('deadlines while running', () => {
     expect(world.tried.has(2)).toBe(false);
   });
 });
+
+test('a failed attempt leaves the rate of its node as it was, however quickly it failed', () => {
+  const world = new CheckedScheduler(defaultSchedulerConfig());
+  world.apply({ kind: 'node-registered', node: nodeSpec('n0') });
+  const rate = (): number => world.scheduler.node('n0', world.now)?.rates[0]?.rate ?? 0;
+  world.submit(taskSpec(1));
+  world.advance(S);
+  world.end(1);
+  const before = rate();
+  world.submit(taskSpec(2));
+  world.advance(1);
+  world.end(2, { kind: 'failed', failure: 'server-error', retryable: true });
+  expect(rate()).toBe(before);
+});
