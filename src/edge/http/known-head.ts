@@ -38,7 +38,12 @@ export function knowHead(bytes: Buffer, { url, rawHeaders, bodyStart }: QuickHea
   if (match === null) return undefined;
   const end = match.index + match[0].length;
   const before = text.slice(0, end - (match[1] as string).length);
-  return { url, before, after: text.slice(end), head: scanHead(rawHeaders) };
+  return { url, before: flat(before), after: flat(text.slice(end)), head: scanHead(rawHeaders) };
+}
+
+/** A string of its own, not a part of another one: it is compared with each head that comes. */
+function flat(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1');
 }
 
 /** Undefined when the bytes do not begin with this head, whole: then they are read from the start. */
@@ -47,9 +52,10 @@ export function recallHead(known: KnownHead, bytes: Buffer, headBytesMax: Bytes)
   const { before, after, head } = known;
   const lengthEnd = end - after.length;
   if (lengthEnd <= before.length || end + HEAD_END.length > headBytesMax) return undefined;
-  const text = bytes.toString('latin1', 0, end);
-  if (!text.startsWith(before) || !text.endsWith(after)) return undefined;
-  const length = text.slice(before.length, lengthEnd);
+  // Two strings of one length are compared at memory speed; `startsWith` goes character by character.
+  if (bytes.toString('latin1', 0, before.length) !== before) return undefined;
+  if (bytes.toString('latin1', lengthEnd, end) !== after) return undefined;
+  const length = bytes.toString('latin1', before.length, lengthEnd);
   const contentLength = LENGTH.test(length) ? Number(length) : 0;
   if (contentLength === 0) return undefined;
   head.contentLength = length;

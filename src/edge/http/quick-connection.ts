@@ -200,7 +200,7 @@ export class QuickConnection {
     const { bodyStart } = begun;
     const bodyEnd = bodyStart + begun.contentLength;
     if (bytes.length > bodyEnd) this.#hold(bytes.subarray(bodyEnd));
-    request.arrived(bytes.length === bodyStart ? undefined : bytes.subarray(bodyStart, bodyEnd));
+    if (bytes.length > bodyStart) request.arrived(bodyIn(bytes, bodyStart, bodyEnd));
     this.#owner.take(request);
   }
 
@@ -363,8 +363,7 @@ class QuickRequest implements ClientRequest {
   }
 
   /** Bytes of the body; the connection gives no more than are missing. */
-  arrived(bytes: Buffer | undefined): void {
-    if (bytes === undefined) return;
+  arrived(bytes: Buffer): void {
     this.bytesLeft -= bytes.length;
     if (this.#response !== undefined) return;
     if (this.#first === undefined) this.#first = bytes;
@@ -399,7 +398,7 @@ class QuickRequest implements ClientRequest {
       this.#forgetBody();
       reader.refused('self-protection');
     } else if (this.bytesLeft === 0) {
-      const body = this.#chunks === undefined ? own(this.#first as Buffer) : Buffer.concat(this.#chunks);
+      const body = this.#chunks === undefined ? (this.#first as Buffer) : Buffer.concat(this.#chunks);
       this.head = NO_HEAD;
       this.#forgetBody();
       this.#connection.bodyRead();
@@ -416,10 +415,14 @@ class QuickRequest implements ClientRequest {
   }
 }
 
-/** A small body in bytes of its own: as a part of what was read it would hold the head, and a buffer, while it waits. */
-function own(body: Buffer): Buffer {
-  if (body.length > COPIED_BYTES_MAX) return body;
-  const copy = Buffer.allocUnsafe(body.length);
-  body.copy(copy);
+/**
+ * What a read holds of a body. A small whole one in bytes of its own: as a part of what was read it would hold the head,
+ * and a buffer, while it waits.
+ */
+function bodyIn(bytes: Buffer, start: number, end: number): Buffer {
+  const length = end - start;
+  if (length > COPIED_BYTES_MAX || bytes.length < end) return bytes.subarray(start, end);
+  const copy = Buffer.allocUnsafe(length);
+  bytes.copy(copy, 0, start, end);
   return copy;
 }
