@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { LLAMA_FOLDER, llamaEngineMissing } from '../engines/llama/installation.ts';
-import { spawnEngine } from '../engines/shared/spawn.ts';
+import { spawnEngine } from '../engines/common/spawn.ts';
 
 const INSTALL_MS_MAX = 300_000;
 

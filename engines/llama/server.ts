@@ -8,7 +8,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { engineArguments, readJson, sendError, sendJson, sendText, serveEngine } from '../shared/http.ts';
+import { engineArguments, readJson, sendError, sendJson, sendText, serveEngine } from '../common/http.ts';
 import { createAnswer } from './answer.ts';
 import { loadChatTemplate, loadModel, type Token } from './binding.ts';
 import { generate } from './generate.ts';

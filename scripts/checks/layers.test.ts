@@ -115,11 +115,11 @@ describe('checkLayers', () => {
   test('refuses to leave src, to import a test, and a folder that is no layer', () => {
     expect(
       check({
-        'src/apps/a.ts': "import '../../engines/shared/http.ts';\nimport './b.test.ts';",
+        'src/apps/a.ts': "import '../../engines/common/http.ts';\nimport './b.test.ts';",
         'src/attic/x.ts': '',
       }),
     ).toEqual([
-      'src/apps/a.ts:1 src imports nothing outside of src: ../../engines/shared/http.ts',
+      'src/apps/a.ts:1 src imports nothing outside of src: ../../engines/common/http.ts',
       'src/apps/a.ts:2 a test is imported by what it tests: ./b.test.ts',
       'src/attic/x.ts src/attic is no layer: add it to the check with its direction',
     ]);

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type EngineProcess, spawnEngine } from '../../engines/shared/spawn.ts';
+import { type EngineProcess, spawnEngine } from '../../engines/common/spawn.ts';
 
 const MODEL = 'embeddings-en';
 const START_MS_MAX = 60_000;
@@ -100,7 +100,7 @@ describe('embedding node', () => {
   });
 
   test('ends with the process that spawned it, also when that one is killed', async () => {
-    const spawner = new URL('../../engines/shared/spawn.ts', import.meta.url).href;
+    const spawner = new URL('../../engines/common/spawn.ts', import.meta.url).href;
     const script =
       `const { spawnEngine } = await import('${spawner}');` +
       "console.log((await spawnEngine('embedding')).pid); process.kill(process.pid, 'SIGKILL');";

@@ -5,7 +5,7 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { llamaEngineMissing } from '../../engines/llama/installation.ts';
-import { type EngineProcess, spawnEngine } from '../../engines/shared/spawn.ts';
+import { type EngineProcess, spawnEngine } from '../../engines/common/spawn.ts';
 import { type StartedGateway, startGateway } from '../../src/apps/gateway/start-gateway.ts';
 import { type NodeInput, resolveConfig } from '../../src/core/config/index.ts';
 

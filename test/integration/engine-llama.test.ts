@@ -2,7 +2,7 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { llamaEngineMissing } from '../../engines/llama/installation.ts';
-import { type EngineProcess, spawnEngine } from '../../engines/shared/spawn.ts';
+import { type EngineProcess, spawnEngine } from '../../engines/common/spawn.ts';
 
 const MODEL = 'tiny-llama';
 const LONG_TOKENS = 3_000;
