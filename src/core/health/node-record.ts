@@ -10,7 +10,7 @@ import type { SchedulerConfig } from '../config/types.ts';
 import type { Seat } from '../placement/pool.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { ModelOffer } from '../request/needs.ts';
-import type { EngineReading, NodeSpec } from '../scheduler/events.ts';
+import type { NodeSpec } from '../scheduler/events.ts';
 import { FailureScore } from './failure-score.ts';
 import type { NodeState } from './state.ts';
 
@@ -63,7 +63,6 @@ export class NodeRecord {
   plannedRoomAt: MonoUs = 0;
   lastDoneAt: MonoUs = 0;
   lastUsedAt: MonoUs = 0;
-  reading: EngineReading | null = null;
   readingFull = false;
   /** An engine without stated slots takes nothing new while its bound work takes longer than the limit. */
   drainLongUntil: MonoUs = 0;

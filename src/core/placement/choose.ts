@@ -1,7 +1,7 @@
 /**
  * Earliest completion time: where a task would be done first, with room now and among the busy.
  *
- *   completion(node) = wait for room + reservations of this pass + swap + work / rate(model, inflight) x rank penalty
+ *   completion(node) = wait for room + what waiting tasks reserved + swap + work / rate(model, inflight) x rank penalty
  *
  * Candidates are the tops of the pools' buckets, so the cost does not depend on the number of nodes. Near-ties among
  * nodes with room break towards the resident model, then least bound work, then a seeded draw.

@@ -147,7 +147,7 @@ export class Pool {
     seat.capacityMicro = 0;
   }
 
-  /** Moves a busy seat back while a dispatch pass reserves it for a held task; `place` undoes it. */
+  /** Reorders a busy seat after its node's reservations changed, or after the node overran its estimate. */
   postpone(seat: Seat, now: MonoUs): void {
     if (seat.bucket === null || seat.hasRoom) return;
     seat.bucket.busy.update(seat.place, busyKey(seat, now, seat.node.nextRate));

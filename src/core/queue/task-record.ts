@@ -51,7 +51,6 @@ export class TaskRecord {
   attempts = 0;
   triedNodes: NodeId[] | null = null;
   brokenNodes = 0;
-  isRetry = false;
   isAborting = false;
   hasFirstByte = false;
   decidedAt: MonoUs = 0;

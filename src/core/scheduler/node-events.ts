@@ -81,7 +81,6 @@ function removeNode(state: SchedulerState, node: NodeRecord): void {
  * was sent since it last looked is covered by our own count of in-flight tasks.
  */
 function nodeReading(state: SchedulerState, node: NodeRecord, reading: EngineReading): void {
-  node.reading = reading;
   const { cacheUseMax, cacheUseResume } = state.config.placement;
   const isWaiting = (reading.waiting ?? 0) > 0;
   const cacheUse = reading.cacheUse ?? 0;
