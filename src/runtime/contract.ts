@@ -12,6 +12,7 @@ import type {
   RetryHint,
 } from '../core/request/outcome.ts';
 import type { RequestShape, TaskSpec, Usage } from '../core/request/task.ts';
+import type { GateCount } from '../core/admission/gates.ts';
 import type { WorkEstimate } from '../core/scheduler/contract.ts';
 import type { NodeView, QueueView, TaskView } from '../core/scheduler/views.ts';
 import type { NodeSource } from '../ports/registry-store.ts';
@@ -91,6 +92,8 @@ export interface RequestFacts {
   readonly stream: boolean;
   /** Of the outcome; absent where it has none. */
   readonly hint?: RetryHint;
+  /** Which limit, stage or mark decided, where the reason alone does not say it. */
+  readonly cause?: string;
   /** Attempts that failed, in order. The last attempt of a served request is not among them. */
   readonly failures: readonly AttemptFailure[];
 }
@@ -152,6 +155,8 @@ export interface Gateway {
   removeNode(nodeId: NodeId): Promise<boolean>;
 
   queue(): QueueView;
+  /** What each protective gate refused, or would have refused in shadow. */
+  gates(): readonly GateCount[];
   request(publicId: string): RequestView | undefined;
   dump(): unknown;
   /** The gateway's own survival: refuse this many of the lowest classes. */

@@ -142,6 +142,7 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
     setDraining: (nodeId, draining) => fleet.setDraining(nodeId, draining),
     removeNode: (nodeId) => fleet.removeNode(nodeId),
     queue: () => scheduler.queue(now()),
+    gates: () => scheduler.gates(),
     request(publicId) {
       const row = table.find(publicId);
       if (row === undefined) return undefined;

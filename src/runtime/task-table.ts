@@ -237,7 +237,10 @@ function factsOf(row: TaskRow): RequestFacts {
     stream: row.stream,
     failures: row.failures ?? [],
   };
-  return row.outcome !== undefined && 'hint' in row.outcome ? { ...facts, hint: row.outcome.hint } : facts;
+  const { outcome } = row;
+  if (outcome === undefined || !('hint' in outcome)) return facts;
+  const { hint, cause } = outcome;
+  return cause === undefined ? { ...facts, hint } : { ...facts, hint, cause };
 }
 
 function stateOf(row: TaskRow): RequestView['state'] {

@@ -228,6 +228,7 @@ export function createPlainScheduler(): PlainScheduler {
     },
     nodeMemory: (nodeId) => nodes.get(nodeId)?.memory,
     models: () => [],
+    gates: () => [],
     queue: () => ({
       ...group,
       depth: queue.length,

@@ -4,7 +4,7 @@
  * ranges stand here as annotations, for the JSON Schema that editors read.
  */
 import { z } from 'zod';
-import { SETTINGS, type SettingPath } from '../../core/config/index.ts';
+import { GATE_NAMES, SETTINGS, type SettingPath } from '../../core/config/index.ts';
 
 type Shape = Record<string, z.ZodType>;
 
@@ -156,6 +156,12 @@ const server: z.ZodObject<Shape> = z.strictObject({
     .optional(),
 });
 
+const gateMode = z.enum(['on', 'shadow', 'off']).meta({ default: 'on' }).optional();
+
+const gates = z.strictObject(Object.fromEntries(GATE_NAMES.map((gate) => [gate, gateMode]))).meta({
+  description: 'Protective gates: on refuses, shadow counts what it would refuse, off does nothing.',
+});
+
 export const configSchema: z.ZodObject<Shape> = z
   .strictObject({
     $schema: text('For editors; ignored.').optional(),
@@ -168,6 +174,7 @@ export const configSchema: z.ZodObject<Shape> = z
     placement: z.strictObject(section('placement')).optional(),
     health: z.strictObject(section('health')).optional(),
     retry: z.strictObject(section('retry')).optional(),
+    gates: gates.optional(),
     models: z.array(modelSchema).optional(),
     tenants: z.array(tenantSchema).optional(),
     nodes: z.array(nodeSchema).optional(),

@@ -161,7 +161,16 @@ export interface GaugeRow {
 }
 
 export function renderGauge(options: FamilyOptions, rows: Iterable<GaugeRow>): string {
-  let text = header(options.name, options.help, 'gauge');
+  return renderRows(options, rows, 'gauge');
+}
+
+/** Counts that are kept elsewhere and read when somebody scrapes. */
+export function renderCounts(options: FamilyOptions, rows: Iterable<GaugeRow>): string {
+  return renderRows(options, rows, 'counter');
+}
+
+function renderRows(options: FamilyOptions, rows: Iterable<GaugeRow>, type: 'counter' | 'gauge'): string {
+  let text = header(options.name, options.help, type);
   for (const row of rows) text += `${options.name}${labelText(options.labels, row.labels)} ${row.value}\n`;
   return text;
 }

@@ -1,7 +1,8 @@
 /** Gauges, read from the gateway's views when somebody scrapes. */
+import type { GateCount } from '../../core/admission/gates.ts';
 import type { NodeView, QueueGroupView, QueueView } from '../../core/scheduler/views.ts';
 import type { BoundedNames } from './bounded-names.ts';
-import { type FamilyOptions, type GaugeRow, renderGauge } from './families.ts';
+import { type FamilyOptions, type GaugeRow, renderCounts, renderGauge } from './families.ts';
 
 /** Nodes with rows of their own; a larger fleet is counted by state. */
 export const NODES_MAX = 1_000;
@@ -72,6 +73,16 @@ export function renderQueue(queue: QueueView, names: GaugeNames): string {
     ]),
     renderGauge(family('spillway_running', 'Tasks on nodes.', []), [{ labels: [], value: queue.running }]),
   ].join('');
+}
+
+/** Counts by gate, read like gauges; they only grow. */
+export function renderGates(gates: readonly GateCount[]): string {
+  const rows = gates.flatMap(({ gate, refused, wouldRefuse }) => [
+    { labels: [gate, 'refused'], value: refused },
+    { labels: [gate, 'shadow'], value: wouldRefuse },
+  ]);
+  const help = 'Refusals of each protective gate, and what it would have refused in shadow.';
+  return renderCounts({ name: 'spillway_gate_refusals_total', help, labels: ['gate', 'effect'] }, rows);
 }
 
 function depthRows(queue: QueueView, names: GaugeNames): GaugeRow[] {

@@ -49,6 +49,7 @@ function fixture(): Fixture {
     isModel: (name) => name === 'llama' || name.startsWith('known-'),
     isTenant: (name) => name === 'acme',
     queue: () => state.queue,
+    gates: () => [{ gate: 'limits', mode: 'shadow', refused: 2, wouldRefuse: 3 }],
     nodes: () => state.nodes,
     process: () => ({
       rssBytes: 1,
@@ -92,6 +93,13 @@ function samples(page: string): Map<string, number> {
 }
 
 describe('createPrometheusMetrics', () => {
+  test('tells what each gate refused, and would have refused in shadow', () => {
+    const text = fixture().metrics.render();
+    expect(text).toContain('# TYPE spillway_gate_refusals_total counter');
+    expect(text).toContain('spillway_gate_refusals_total{gate="limits",effect="refused"} 2');
+    expect(text).toContain('spillway_gate_refusals_total{gate="limits",effect="shadow"} 3');
+  });
+
   test('counts what ended, with buckets that add up', () => {
     const { metrics } = fixture();
     metrics.sink.requestEnded('normal', 'llama', 'served', 0.3);

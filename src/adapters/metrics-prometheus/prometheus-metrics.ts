@@ -2,11 +2,19 @@
  * Metrics of the gateway for Prometheus. What happens is counted as it happens; what is (queue, nodes, process) is
  * read at scrape time. A page is rendered at most once a second, so that many scrapers cost as much as one.
  */
+import type { GateCount } from '../../core/admission/gates.ts';
 import type { QueueView } from '../../core/scheduler/views.ts';
 import type { MetricsSink } from '../../ports/metrics-sink.ts';
 import { createBoundedNames } from './bounded-names.ts';
 import { createCounter, createHistogram, renderGauge } from './families.ts';
-import { type MeasuredNode, type ProcessGauges, renderNodes, renderProcess, renderQueue } from './gauges.ts';
+import {
+  type MeasuredNode,
+  type ProcessGauges,
+  renderGates,
+  renderNodes,
+  renderProcess,
+  renderQueue,
+} from './gauges.ts';
 
 export interface MetricsSource {
   /** Whether the name is a configured class, model or tenant, or a model that a node offers. */
@@ -14,6 +22,7 @@ export interface MetricsSource {
   isModel(name: string): boolean;
   isTenant(name: string): boolean;
   queue(): QueueView;
+  gates(): readonly GateCount[];
   nodes(): readonly MeasuredNode[];
   process(): ProcessGauges;
   /** Milliseconds of a clock that never goes back. */
@@ -58,6 +67,7 @@ export function createPrometheusMetrics(source: MetricsSource): PrometheusMetric
       page =
         counted.render() +
         renderQueue(source.queue(), names) +
+        renderGates(source.gates()) +
         renderNodes(source.nodes()) +
         renderProcess(process);
       page += cpuCounter(process.cpuSeconds);

@@ -17,6 +17,7 @@ export function createGatewayMetrics(gateway: Gateway): GatewayMetrics {
     isTenant: (name) => name === 'anonymous' || gateway.config.tenants.some((entry) => entry.id === name),
     queue: () => gateway.queue(),
     nodes: () => gateway.nodes(),
+    gates: () => gateway.gates(),
     process() {
       const lag = survival?.loopLag() ?? { medianMs: 0, maxMs: 0 };
       return {

@@ -2,13 +2,13 @@
 import { describe, expect, test } from 'vitest';
 import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
 import { MS, nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
-import { defaultSchedulerConfig } from '../config/defaults.ts';
+import { defaultSchedulerConfig, type SchedulerOverrides } from '../config/defaults.ts';
 import type { TaskSpec } from '../request/task.ts';
 
 const MINUTE = 60 * S;
 
-function worldOf(nodes: number): CheckedScheduler {
-  const world = new CheckedScheduler(defaultSchedulerConfig());
+function worldOf(nodes: number, overrides: SchedulerOverrides = {}): CheckedScheduler {
+  const world = new CheckedScheduler(defaultSchedulerConfig(overrides));
   for (let i = 0; i < nodes; i++) world.apply({ kind: 'node-registered', node: nodeSpec(`n${i}`) });
   return world;
 }
@@ -26,6 +26,14 @@ describe('the gate', () => {
   test('closes when the queue of a flow would take longer than five seconds', () => {
     expect(fill(worldOf(1), 1, {})).toBe(6);
     expect(fill(worldOf(4), 1, {})).toBe(21);
+  });
+
+  test('refuses nothing in shadow, and counts what it would have refused', () => {
+    const world = worldOf(1, { gates: { 'flow-wait': 'shadow' } });
+    for (let id = 1; id <= 10; id++) world.submit(taskSpec(id));
+    expect(world.accounts).toMatchObject({ rejected: 0, queued: 9 });
+    const counts = world.scheduler.gates().find(({ gate }) => gate === 'flow-wait');
+    expect(counts).toEqual({ gate: 'flow-wait', mode: 'shadow', refused: 0, wouldRefuse: 3 });
   });
 
   test('of the first class closes by the deadline alone, at a quarter of it', () => {

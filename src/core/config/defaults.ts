@@ -8,6 +8,8 @@ import type {
   AdmissionConfig,
   BoundsConfig,
   ClassConfig,
+  GateName,
+  GatesConfig,
   GatewayConfig,
   HealthConfig,
   PlacementConfig,
@@ -97,6 +99,21 @@ export const DEFAULT_RETRY: RetryConfig = Object.freeze({
   budgetReserve: defaultOf('retry.budgetReserve'),
 });
 
+/** Every gate is on: what is not configured refuses nothing. */
+export const DEFAULT_GATES: GatesConfig = Object.freeze({
+  'flow-wait': 'on',
+  limits: 'on',
+  'retry-shed': 'on',
+  breaker: 'on',
+  bulkhead: 'on',
+  concurrency: 'on',
+  timeouts: 'on',
+  ladder: 'on',
+  preemption: 'on',
+});
+
+export const GATE_NAMES: readonly GateName[] = Object.freeze(Object.keys(DEFAULT_GATES) as GateName[]);
+
 export const DEFAULT_SERVER: ServerConfig = Object.freeze({
   host: '127.0.0.1',
   port: defaultOf('server.port'),
@@ -132,9 +149,10 @@ export interface SchedulerOverrides extends Partial<Omit<SchedulerConfig, Schedu
   readonly placement?: Partial<PlacementConfig>;
   readonly health?: Partial<HealthConfig>;
   readonly retry?: Partial<RetryConfig>;
+  readonly gates?: Partial<GatesConfig>;
 }
 
-type SchedulerSection = 'bounds' | 'admission' | 'placement' | 'health' | 'retry';
+type SchedulerSection = 'bounds' | 'admission' | 'placement' | 'health' | 'retry' | 'gates';
 
 export interface GatewayOverrides extends Partial<Pick<GatewayConfig, 'tenants' | 'nodes'>> {
   readonly scheduler?: SchedulerOverrides;
@@ -161,6 +179,7 @@ export function defaultSchedulerConfig(overrides: SchedulerOverrides = {}): Sche
     placement: Object.freeze({ ...DEFAULT_PLACEMENT, ...overrides.placement }),
     health: Object.freeze({ ...DEFAULT_HEALTH, ...overrides.health }),
     retry: Object.freeze({ ...DEFAULT_RETRY, ...overrides.retry }),
+    gates: Object.freeze({ ...DEFAULT_GATES, ...overrides.gates }),
   });
 }
 

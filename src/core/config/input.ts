@@ -6,6 +6,7 @@ import type { ModelOffer } from '../request/needs.ts';
 import type {
   AdmissionConfig,
   BoundsConfig,
+  GatesConfig,
   HealthConfig,
   KeyConfig,
   NodeProtocol,
@@ -69,6 +70,7 @@ export interface ConfigInput {
   readonly placement?: Partially<PlacementConfig> | undefined;
   readonly health?: Partially<HealthConfig> | undefined;
   readonly retry?: Partially<RetryConfig> | undefined;
+  readonly gates?: Partially<GatesConfig> | undefined;
   readonly models?: readonly (ModelInput | undefined)[] | undefined;
   readonly tenants?: readonly (TenantInput | undefined)[] | undefined;
   readonly nodes?: readonly (NodeInput | undefined)[] | undefined;

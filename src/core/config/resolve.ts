@@ -8,6 +8,7 @@ import {
   DEFAULT_ADMISSION,
   DEFAULT_CLASS,
   DEFAULT_CLASSES,
+  DEFAULT_GATES,
   DEFAULT_HEALTH,
   DEFAULT_PLACEMENT,
   DEFAULT_PROFILE,
@@ -79,6 +80,7 @@ function buildScheduler(input: ConfigInput, memoryLimitBytes: Bytes): SchedulerC
     placement: fill(DEFAULT_PLACEMENT, input.placement),
     health: fill(DEFAULT_HEALTH, input.health),
     retry: fill(DEFAULT_RETRY, input.retry),
+    gates: fill(DEFAULT_GATES, input.gates),
     models: present(input.models).map(buildModel),
     tenantWeights: present(input.tenants).map((entry) => ({
       id: entry.id,

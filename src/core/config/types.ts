@@ -89,6 +89,33 @@ export interface RetryConfig {
   readonly budgetReserve: number;
 }
 
+/**
+ * What a protective gate does: refuse, count what it would refuse, or nothing.
+ */
+export type GateMode = 'on' | 'shadow' | 'off';
+
+export type GateName =
+  /** A flow's queue is too long for the deadline. */
+  | 'flow-wait'
+  /** Requests or tokens per minute, and tasks at once, by tenant, class and model. */
+  | 'limits'
+  /** A client's repeated attempt, while first attempts already wait too long. */
+  | 'retry-shed'
+  /** Too many failures of a model, or of a model on one node. */
+  | 'breaker'
+  /** Shares of a node group. */
+  | 'bulkhead'
+  /** Learned bound on tasks at once of a node that states no slots. */
+  | 'concurrency'
+  /** Learned bounds on silence of a node. */
+  | 'timeouts'
+  /** The overload ladder's stages. */
+  | 'ladder'
+  /** Taking the place of a low task that has sent nothing yet. */
+  | 'preemption';
+
+export type GatesConfig = Readonly<Record<GateName, GateMode>>;
+
 /** Cost model of a model on its reference accelerator. */
 export type WorkProfile =
   | {
@@ -124,6 +151,7 @@ export interface SchedulerConfig {
   readonly placement: PlacementConfig;
   readonly health: HealthConfig;
   readonly retry: RetryConfig;
+  readonly gates: GatesConfig;
   readonly models: readonly ModelConfig[];
   /** Weights of configured tenants; a tenant that is absent has weight 1. */
   readonly tenantWeights: readonly { readonly id: TenantId; readonly weight: number }[];

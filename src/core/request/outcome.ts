@@ -11,6 +11,10 @@ export type RejectReason =
   | 'capability-missing'
   | 'too-slow'
   | 'queue-full'
+  /** A limit of the tenant, class or model. */
+  | 'rate-limited'
+  /** The overload ladder, or a retry while first attempts wait. */
+  | 'shed'
   | 'deadline-infeasible'
   | 'no-node'
   | 'poison'
@@ -18,18 +22,25 @@ export type RejectReason =
   | 'shutting-down';
 
 /** Removed after it was queued. */
-export type EvictReason = 'evicted' | 'wait-expired' | 'no-node' | 'shutting-down';
+export type EvictReason = 'evicted' | 'preempted' | 'wait-expired' | 'no-node' | 'shutting-down';
 
 /** Started, and not brought to an end that the client can use. */
 export type FailReason = 'node-failed' | 'node-timeout' | 'poison' | 'declined';
 
 export type Outcome =
   | { readonly kind: 'served' }
-  | { readonly kind: 'rejected'; readonly reason: RejectReason; readonly hint: RetryHint }
-  | { readonly kind: 'evicted'; readonly reason: EvictReason; readonly hint: RetryHint }
+  | ({ readonly kind: 'rejected'; readonly reason: RejectReason } & Refused)
+  | ({ readonly kind: 'evicted'; readonly reason: EvictReason } & Refused)
   /** `declined`: the node judged the request itself wrong (a deterministic 4xx), which the client has received. */
-  | { readonly kind: 'failed'; readonly reason: FailReason; readonly hint: RetryHint }
+  | ({ readonly kind: 'failed'; readonly reason: FailReason } & Refused)
   | { readonly kind: 'cancelled' };
+
+/** What a request that got no answer is told. */
+export interface Refused {
+  readonly hint: RetryHint;
+  /** Which limit, stage or mark it was, for people, where the reason alone does not say it. At most 200 characters. */
+  readonly cause?: string;
+}
 
 /** When trying again can help, computed from drain time. */
 export interface RetryHint {

@@ -4,6 +4,7 @@
  */
 import type { DurationUs, MonoUs, NodeId, RefUs, TaskId } from '../../base/units.ts';
 import type { RequestShape, Usage } from '../request/task.ts';
+import type { GateCount } from '../admission/gates.ts';
 import type { EffectSink } from './effects.ts';
 import type { NodeMemory, SchedulerEvent } from './events.ts';
 import type { Accounts, NodeView, QueueView, TaskView } from './views.ts';
@@ -27,6 +28,8 @@ export interface Scheduler {
   /** Default deadline of a class, from the submit instant. */
   classDeadlineUs(className: string, stream: boolean): DurationUs;
   accounts(): Accounts;
+  /** What each protective gate refused, or would have refused in shadow. */
+  gates(): readonly GateCount[];
   nodes(now: MonoUs): readonly NodeView[];
   node(nodeId: NodeId, now: MonoUs): NodeView | undefined;
   nodeMemory(nodeId: NodeId, now: MonoUs): NodeMemory | undefined;

@@ -27,6 +27,7 @@ export function viewsOf(state: SchedulerState): Omit<Scheduler, 'apply' | 'nextW
       return msToUs(stream ? record.config.firstByteMs : record.config.completionMs);
     },
     accounts: () => accountsOf(state),
+    gates: () => state.gates.counts(),
     nodes: (now) => [...state.fleet.nodes.values()].map((node) => nodeView(state, node, now)),
     node(nodeId, now) {
       const node = state.fleet.nodes.get(nodeId);
@@ -122,6 +123,7 @@ function dumpOf(state: SchedulerState, now: MonoUs): unknown {
   return {
     now,
     accounts: accountsOf(state),
+    gates: state.gates.counts(),
     permits: [...state.fleet.nodes.values()].reduce((sum, node) => sum + node.running.length, 0),
     margin: state.margin.within(0, Number.POSITIVE_INFINITY),
     poisonMarks: state.poison.size,

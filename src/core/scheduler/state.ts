@@ -5,6 +5,7 @@
 import { KeyedHeap } from '../../base/keyed-heap.ts';
 import { createPrng, type Prng } from '../../base/prng.ts';
 import type { MonoUs, TaskId, TenantId } from '../../base/units.ts';
+import { Gates } from '../admission/gates.ts';
 import { PredictionMargin } from '../admission/margin.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
@@ -50,6 +51,7 @@ export interface SchedulerState {
   /** Next instant at which a node's marks must be looked at. */
   readonly nodeTimers: KeyedHeap<NodeRecord>;
   readonly margin: PredictionMargin;
+  readonly gates: Gates;
   readonly budget: RetryBudget;
   readonly poison: PoisonMarks;
   readonly workModels: Map<string, WorkModel>;
@@ -97,6 +99,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
     },
     nodeTimers: new KeyedHeap(),
     margin: new PredictionMargin(),
+    gates: new Gates(config.gates),
     budget: new RetryBudget(),
     poison: new PoisonMarks(),
     workModels: new Map(),
@@ -120,6 +123,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
 /** Takes over what does not touch queued tasks: weights, profiles. Counters, rates and marks stay. */
 export function applyConfig(state: SchedulerState, config: SchedulerConfig): void {
   state.config = config;
+  state.gates.configure(config.gates);
   (state.context as { config: SchedulerConfig }).config = config;
   state.tenantWeights = new Map(config.tenantWeights.map((row) => [row.id, row.weight]));
   for (const record of state.classes) {

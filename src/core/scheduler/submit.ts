@@ -70,7 +70,9 @@ function refusedAtOnce(state: SchedulerState, spec: TaskSpec, record: ClassRecor
 function claimPastGate(state: SchedulerState, lane: Lane, task: TaskRecord): NodeRecord | null | 'refused' {
   const limitUs = gateUs(task, state.now, state.config);
   if (flowWaitUs(lane, task.flow) <= limitUs) return null;
-  return idleNodeFor(state, lane, task) ?? 'refused';
+  const idle = idleNodeFor(state, lane, task);
+  if (idle !== null) return idle;
+  return state.gates.refuses('flow-wait') ? 'refused' : null;
 }
 
 function reject(state: SchedulerState, spec: TaskSpec, reason: RejectReason, hint: RetryHint): void {

@@ -169,6 +169,10 @@ function createRoutes(options: AdminPlaneOptions, scopes: Scopes): Find {
       `${PREFIX}queue`,
       { scope: 'admin', methods: { GET: ({ res }) => sendJson(res, 200, gateway.queue()) } },
     ],
+    [
+      `${PREFIX}gates`,
+      { scope: 'admin', methods: { GET: ({ res }) => sendJson(res, 200, { gates: gateway.gates() }) } },
+    ],
     [`${PREFIX}dump`, { scope: 'admin', methods: { GET: ({ res }) => sendJson(res, 200, gateway.dump()) } }],
     [
       `${PREFIX}config`,

@@ -67,8 +67,14 @@ function gateOf(ended: Ended, row: ReasonRow, { scheduler }: Surroundings): Gate
   return {
     gate: ended.reason,
     since: received + Math.max(0, closedMs),
-    detail: row.detail(ended, scheduler),
+    detail: detailOf(ended, row, scheduler),
   };
+}
+
+/** What the reason's row says, and which limit, stage or mark it was. */
+function detailOf(ended: Ended, row: ReasonRow, scheduler: SchedulerConfig): string {
+  const detail = row.detail(ended, scheduler);
+  return ended.facts.cause === undefined ? detail : `${detail} (${ended.facts.cause})`;
 }
 
 function unblockWithout(ended: Ended, isServed: boolean): string {
@@ -146,6 +152,21 @@ export const REASONS: Readonly<Record<string, ReasonRow>> = Object.freeze({
       `Its ${span(ended.facts.workMs)} of work fit on no node within ${deadline(ended)}, even an idle one`,
     unblock: () =>
       'A longer deadline, a smaller request, or a faster node; the same request again would not.',
+  },
+  'rate-limited': {
+    detail: ({ className, tenant }) =>
+      `A limit of tenant ${tenant}, class ${className} or the model was reached`,
+    unblock: (ended) => `The same request ${later(ended)}, or a higher limit.`,
+  },
+  shed: {
+    detail: ({ className }) =>
+      `The fleet was overloaded, and requests of class ${className} like this one were refused first`,
+    unblock: (ended) => `The same request ${later(ended)}, or a more important class.`,
+  },
+  preempted: {
+    detail: (ended) =>
+      `A more important request took its place on ${ended.nodeId} before it had sent anything, and it could not wait again`,
+    unblock: (ended) => `The same request ${later(ended)}, or a more important class.`,
   },
   'queue-full': {
     detail: (_ended, { bounds }) =>

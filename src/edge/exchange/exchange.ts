@@ -155,11 +155,11 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
         break;
       case 'failed':
         if (outcome.reason === 'declined') this.#count('declined');
-        else this.#conclude(outcome.reason, outcome.hint);
+        else this.#conclude(outcome.reason, outcome.hint, outcome.cause);
         break;
       case 'rejected':
       case 'evicted':
-        this.#conclude(outcome.reason, outcome.hint);
+        this.#conclude(outcome.reason, outcome.hint, outcome.cause);
         break;
     }
   }
@@ -296,10 +296,10 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
   }
 
   /** An end that the client must be told of, in the way that is still possible. */
-  #conclude(reason: RefusalReason, hint: RetryHint): void {
+  #conclude(reason: RefusalReason, hint: RetryHint, cause = ''): void {
     this.#count(this.#answer === 'gone' ? 'cancelled' : reason);
     if (this.#isSilent()) return;
-    const refusal: Refusal = { ...refuse(reason), hint };
+    const refusal: Refusal = { ...refuse(reason, cause), hint };
     if (this.#answer === 'none') this.#answerRefusal(refusal);
     else if (this.#spec.request.stream) this.#endInBand(openAiBody(refusal));
     else {

@@ -102,6 +102,21 @@ export const OUTCOMES: Readonly<Record<RefusalReason, OutcomeRow>> = Object.free
     'retry',
     'The request left the full queue in favour of a more important one',
   ),
+  'rate-limited': row(
+    [429, 'rate_limit_error', 'rate_limit_exceeded'],
+    'retry',
+    'A limit of this tenant, class or model is reached',
+  ),
+  shed: row(
+    ['overload', OVERLOADED, 'overloaded'],
+    'retry',
+    'The fleet is overloaded and requests of this kind are refused first',
+  ),
+  preempted: row(
+    ['overload', OVERLOADED, 'overloaded'],
+    'retry',
+    'The request gave its place to a more important one',
+  ),
   'too-slow': row(
     [429, OVERLOADED, 'too_slow'],
     'no-retry',
