@@ -2,20 +2,21 @@
  * A binary min-heap whose members know their place, so that any of them can be moved or removed in O(log n).
  * Ties go by `order`, which is unique among the members, so that the sequence never depends on insertion history.
  *
- * Members are slots, one small object per item and heap. All heaps of the program so compare objects of one shape,
- * whatever they hold: with the items' own fields the comparison saw six shapes and cost several times as much.
+ * What is compared and moved lies in dense arrays of numbers, not in the members: a comparison of boxed keys behind
+ * pointers costs two cache misses in a large heap, and a sift makes thirty of them. A member is known to its heap by
+ * a handle, a small integer that it gets when it enters and gives back when it leaves.
  */
 import { invariant } from './assert.ts';
 
-/** An item's place in one heap at a time. Its fields are the heap's to change. */
+const CAPACITY_MIN = 8;
+
+/** An item's place in one heap at a time. Its handle is the heap's to change. */
 export class HeapSlot<T> {
   readonly item: T;
   /** Breaks ties; unique among the members of one heap. */
   readonly order: number;
-  /** Place in the heap, or -1 outside. */
-  index = -1;
-  /** What the heap orders by. Starts as a fraction, so that the engine never changes how it stores the field. */
-  key = 0.5;
+  /** By what the heap knows the item, or -1 outside. */
+  handle = -1;
 
   constructor(item: T, order: number) {
     this.item = item;
@@ -23,106 +24,167 @@ export class HeapSlot<T> {
   }
 
   get isInHeap(): boolean {
-    return this.index !== -1;
+    return this.handle !== -1;
   }
 }
 
 export class KeyedHeap<T> {
-  readonly #slots: HeapSlot<T>[] = [];
+  #size = 0;
+  /** Keys by place: the least at 0, the children of place i at 2i + 1 and 2i + 2. */
+  #keys = new Float64Array(CAPACITY_MIN);
+  /** Handles by place; behind the members, those that nobody has. */
+  #handles = Int32Array.from({ length: CAPACITY_MIN }, (_, index) => index);
+  /** Places, orders and items by handle. */
+  #places = new Int32Array(CAPACITY_MIN);
+  #orders = new Float64Array(CAPACITY_MIN);
+  readonly #items: (T | undefined)[] = [];
 
   get size(): number {
-    return this.#slots.length;
+    return this.#size;
   }
 
-  /** The least member, or undefined when empty. O(1). */
-  peek(): HeapSlot<T> | undefined {
-    return this.#slots[0];
+  /** The least key, or Infinity when empty. O(1). */
+  get leastKey(): number {
+    return this.#size === 0 ? Number.POSITIVE_INFINITY : (this.#keys[0] as number);
   }
 
-  /** The member at a place of the heap, for looking at the first few without removing them. O(1). */
-  at(index: number): HeapSlot<T> | undefined {
-    return this.#slots[index];
+  /** The item with the least key, or undefined when empty. O(1). */
+  peek(): T | undefined {
+    return this.at(0);
+  }
+
+  /** The item at a place of the heap, for looking at the first few without removing them. O(1). */
+  at(place: number): T | undefined {
+    return place < this.#size ? this.#items[this.#handles[place] as number] : undefined;
+  }
+
+  keyOf(slot: HeapSlot<T>): number {
+    return this.#keys[this.#places[slot.handle] as number] as number;
   }
 
   push(slot: HeapSlot<T>, key: number): void {
-    invariant(slot.index === -1, 'A slot is in one heap at most');
-    slot.key = key;
-    this.#slots.push(slot);
-    this.#siftUp(slot, this.#slots.length - 1);
+    invariant(slot.handle === -1, 'A slot is in one heap at most');
+    if (this.#size === this.#keys.length) this.#grow();
+    const place = this.#size++;
+    const handle = this.#handles[place] as number;
+    slot.handle = handle;
+    this.#orders[handle] = slot.order;
+    this.#items[handle] = slot.item;
+    this.#siftUp(handle, key, place);
   }
 
   remove(slot: HeapSlot<T>): void {
-    const index = slot.index;
-    invariant(this.#slots[index] === slot, 'Only a member of this heap can be removed');
-    const last = this.#slots.pop() as HeapSlot<T>;
-    slot.index = -1;
-    if (last === slot) return;
-    last.index = index;
-    this.#slots[index] = last;
-    this.#settle(last, index);
+    const { handle } = slot;
+    const place = this.#places[handle] as number;
+    invariant(this.#items[handle] === slot.item, 'Only a member of this heap can be removed');
+    slot.handle = -1;
+    this.#takeOut(handle, place);
+  }
+
+  /** Takes out the item with the least key. Its slot is spent: for heaps whose owner keeps no slots. */
+  pop(): T | undefined {
+    if (this.#size === 0) return undefined;
+    const handle = this.#handles[0] as number;
+    const item = this.#items[handle] as T;
+    this.#takeOut(handle, 0);
+    return item;
   }
 
   update(slot: HeapSlot<T>, key: number): void {
-    if (slot.key === key) return;
-    slot.key = key;
-    this.#settle(slot, slot.index);
+    const place = this.#places[slot.handle] as number;
+    if (this.#keys[place] !== key) this.#settle(slot.handle, key, place);
   }
 
-  clear(): void {
-    for (const slot of this.#slots) slot.index = -1;
-    this.#slots.length = 0;
+  /** The members in order of their places. */
+  *[Symbol.iterator](): IterableIterator<T> {
+    for (let place = 0; place < this.#size; place++) yield this.at(place) as T;
   }
 
-  [Symbol.iterator](): IterableIterator<HeapSlot<T>> {
-    return this.#slots[Symbol.iterator]();
+  #takeOut(handle: number, place: number): void {
+    const lastPlace = --this.#size;
+    const last = this.#handles[lastPlace] as number;
+    this.#handles[lastPlace] = handle;
+    this.#items[handle] = undefined;
+    if (last !== handle) this.#settle(last, this.#keys[lastPlace] as number, place);
   }
 
-  #settle(slot: HeapSlot<T>, index: number): void {
-    if (index > 0 && isBefore(slot, this.#slots[(index - 1) >> 1] as HeapSlot<T>)) this.#siftUp(slot, index);
-    else this.#siftDown(slot, index);
+  #settle(handle: number, key: number, place: number): void {
+    const parent = (place - 1) >> 1;
+    if (place > 0 && this.#isBefore(handle, key, parent)) this.#siftUp(handle, key, place);
+    else this.#siftDown(handle, key, place);
   }
 
-  #siftUp(slot: HeapSlot<T>, from: number): void {
-    const slots = this.#slots;
-    let index = from;
-    while (index > 0) {
-      const parentIndex = (index - 1) >> 1;
-      const parent = slots[parentIndex] as HeapSlot<T>;
-      if (!isBefore(slot, parent)) break;
-      slots[index] = parent;
-      parent.index = index;
-      index = parentIndex;
+  // The sifts hold the arrays at hand: fetching them from the heap for each comparison costs as much as comparing.
+  #siftUp(handle: number, key: number, from: number): void {
+    const keys = this.#keys;
+    const handles = this.#handles;
+    const places = this.#places;
+    let place = from;
+    while (place > 0) {
+      const parent = (place - 1) >> 1;
+      const parentKey = keys[parent] as number;
+      if (parentKey < key || (parentKey === key && !this.#isBefore(handle, key, parent))) break;
+      const parentHandle = handles[parent] as number;
+      keys[place] = parentKey;
+      handles[place] = parentHandle;
+      places[parentHandle] = place;
+      place = parent;
     }
-    slots[index] = slot;
-    slot.index = index;
+    keys[place] = key;
+    handles[place] = handle;
+    places[handle] = place;
   }
 
-  #siftDown(slot: HeapSlot<T>, from: number): void {
-    const slots = this.#slots;
-    const size = slots.length;
-    let index = from;
-    for (;;) {
-      let childIndex = 2 * index + 1;
-      if (childIndex >= size) break;
-      let child = slots[childIndex] as HeapSlot<T>;
-      const rightIndex = childIndex + 1;
-      if (rightIndex < size) {
-        const right = slots[rightIndex] as HeapSlot<T>;
-        if (isBefore(right, child)) {
-          child = right;
-          childIndex = rightIndex;
+  #siftDown(handle: number, key: number, from: number): void {
+    const size = this.#size;
+    const keys = this.#keys;
+    const handles = this.#handles;
+    const places = this.#places;
+    let place = from;
+    for (let child = 2 * place + 1; child < size; child = 2 * place + 1) {
+      let childKey = keys[child] as number;
+      if (child + 1 < size) {
+        const rightKey = keys[child + 1] as number;
+        const isRight =
+          rightKey < childKey ||
+          (rightKey === childKey && this.#isBefore(handles[child + 1] as number, rightKey, child));
+        if (isRight) {
+          child += 1;
+          childKey = rightKey;
         }
       }
-      if (!isBefore(child, slot)) break;
-      slots[index] = child;
-      child.index = index;
-      index = childIndex;
+      if (key < childKey || (key === childKey && this.#isBefore(handle, key, child))) break;
+      const childHandle = handles[child] as number;
+      keys[place] = childKey;
+      handles[place] = childHandle;
+      places[childHandle] = place;
+      place = child;
     }
-    slots[index] = slot;
-    slot.index = index;
+    keys[place] = key;
+    handles[place] = handle;
+    places[handle] = place;
   }
-}
 
-function isBefore(a: HeapSlot<unknown>, b: HeapSlot<unknown>): boolean {
-  return a.key < b.key || (a.key === b.key && a.order < b.order);
+  /** Whether a member with this key comes before the one at `place`. */
+  #isBefore(handle: number, key: number, place: number): boolean {
+    const other = this.#keys[place] as number;
+    if (key !== other) return key < other;
+    return (this.#orders[handle] as number) < (this.#orders[this.#handles[place] as number] as number);
+  }
+
+  #grow(): void {
+    const capacity = 2 * this.#keys.length;
+    const keys = new Float64Array(capacity);
+    const orders = new Float64Array(capacity);
+    const places = new Int32Array(capacity);
+    const handles = Int32Array.from({ length: capacity }, (_, index) => index);
+    keys.set(this.#keys);
+    orders.set(this.#orders);
+    places.set(this.#places);
+    handles.set(this.#handles);
+    this.#keys = keys;
+    this.#orders = orders;
+    this.#places = places;
+    this.#handles = handles;
+  }
 }

@@ -11,13 +11,10 @@ export class EventQueue {
   }
 
   nextAt(): MonoUs {
-    return this.#heap.peek()?.key ?? Number.POSITIVE_INFINITY;
+    return this.#heap.leastKey;
   }
 
   pop(): (() => void) | undefined {
-    const slot = this.#heap.peek();
-    if (slot === undefined) return undefined;
-    this.#heap.remove(slot);
-    return slot.item;
+    return this.#heap.pop();
   }
 }

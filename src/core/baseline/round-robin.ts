@@ -28,18 +28,15 @@ export function roundRobinRules(): SchedulerRules {
   const turns: Turns = { queues: new Map(), boundTo: new Map(), turns: new Map() };
   return {
     apply: (state, event) => apply(state, turns, event),
-    nextWakeAt: (state): MonoUs => state.nodeTimers.peek()?.key ?? Number.POSITIVE_INFINITY,
+    nextWakeAt: (state): MonoUs => state.nodeTimers.leastKey,
   };
 }
 
 function apply(state: SchedulerState, turns: Turns, event: SchedulerEvent): void {
-  for (
-    let timer = state.nodeTimers.peek();
-    timer !== undefined && timer.key <= state.now;
-    timer = state.nodeTimers.peek()
-  ) {
-    nodeTimerFired(state, timer.item);
-    pump(state, turns, timer.item);
+  while (state.nodeTimers.leastKey <= state.now) {
+    const node = state.nodeTimers.peek() as NodeRecord;
+    nodeTimerFired(state, node);
+    pump(state, turns, node);
   }
   if (event.kind === 'submit') return submit(state, turns, event.task);
   if (event.kind === 'config') return applyConfig(state, event.config);

@@ -6,7 +6,6 @@
  * Candidates are the tops of the pools' buckets, so the cost does not depend on the number of nodes. Near-ties among
  * nodes with room break towards the resident model, then least bound work, then a seeded draw.
  */
-import type { HeapSlot } from '../../base/keyed-heap.ts';
 import type { Prng } from '../../base/prng.ts';
 import type { DurationUs, MonoUs } from '../../base/units.ts';
 import type { SchedulerConfig } from '../config/types.ts';
@@ -87,7 +86,7 @@ function considerRoomy(bucket: Bucket, task: TaskRecord, context: ChooseContext,
   const limit = Math.min(roomy.size, task.triedNodes === null ? TIES_MAX : TIES_WITH_EXCLUSIONS_MAX);
   const tie = context.config.placement.nearTieRatio;
   for (let index = 0; index < limit; index++) {
-    const seat = (roomy.at(index) as HeapSlot<Seat>).item;
+    const seat = roomy.at(index) as Seat;
     if (task.triedNodes?.includes(seat.node.spec.id)) continue;
     const doneAt = context.now + serviceUs(seat.node, task, context) / seat.node.rankFactor;
     const span = doneAt - context.now;
@@ -114,7 +113,7 @@ function considerBusy(bucket: Bucket, task: TaskRecord, context: ChooseContext, 
   freshTop(bucket, context);
   const limit = Math.min(bucket.busy.size, TIES_MAX);
   for (let index = 0; index < limit; index++) {
-    const seat = (bucket.busy.at(index) as HeapSlot<Seat>).item;
+    const seat = bucket.busy.at(index) as Seat;
     if (task.triedNodes?.includes(seat.node.spec.id)) continue;
     const startAt = seat.node.roomAt(context.now) + seat.node.reservedUs;
     // Before the model's own rate is looked up: could it win at the best ratio that any model has shown?
@@ -130,12 +129,11 @@ function considerBusy(bucket: Bucket, task: TaskRecord, context: ChooseContext, 
 /** The busy seat that completes a typical task first. One that overran its estimate moves back, a few per look. */
 function freshTop(bucket: Bucket, context: ChooseContext): Seat {
   for (let round = 0; ; round++) {
-    const top = bucket.busy.peek() as HeapSlot<Seat>;
-    const seat = top.item;
+    const seat = bucket.busy.peek() as Seat;
     if (seat.node.plannedRoomAt > context.now || round >= REFRESHES_MAX) return seat;
-    const stale = top.key;
+    const stale = bucket.busy.leastKey;
     seat.pool.postpone(seat, context.now);
-    if (top.key <= stale) return seat;
+    if (bucket.busy.keyOf(seat.place) <= stale) return seat;
   }
 }
 

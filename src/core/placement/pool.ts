@@ -104,7 +104,7 @@ export class Pool {
 
   /** The open node with the greatest speed. */
   fastest(): NodeRecord | undefined {
-    return this.#bySpeed.peek()?.item.node;
+    return this.#bySpeed.peek()?.node;
   }
 
   join(node: NodeRecord): Seat {
@@ -178,7 +178,7 @@ export class Pool {
   #rate(seat: Seat, config: SchedulerConfig): void {
     const { soloRate, slotsNow } = seat.node;
     if (!seat.speed.isInHeap) this.#bySpeed.push(seat.speed, -soloRate);
-    else if (seat.speed.key === -soloRate && slotsNow === 1) return;
+    else if (this.#bySpeed.keyOf(seat.speed) === -soloRate && slotsNow === 1) return;
     else this.#bySpeed.update(seat.speed, -soloRate);
     const capacityMicro = Math.round(seat.node.capacity(config) * 1_000_000);
     this.#capacityMicro += capacityMicro - seat.capacityMicro;

@@ -77,9 +77,9 @@ export class ClassRecord {
     for (;;) {
       const top = this.victims.peek();
       if (top === undefined) return undefined;
-      const { queued } = top.item;
-      if (top.key === -queued.workUs) return top.item;
-      this.victims.update(top, -queued.workUs);
+      const { queued } = top;
+      if (this.victims.leastKey === -queued.workUs) return top;
+      this.victims.update(top.slot, -queued.workUs);
     }
   }
 }
@@ -106,7 +106,7 @@ export class Flow {
   newest: TaskRecord | null = null;
   readonly laneFlows: LaneFlow[] = [];
   /** Place among the flows of the class that have queued tasks. */
-  readonly #slot: HeapSlot<Flow>;
+  readonly slot: HeapSlot<Flow>;
 
   constructor(classRecord: ClassRecord, owner: FlowOwner) {
     this.classRecord = classRecord;
@@ -114,7 +114,7 @@ export class Flow {
     this.weight = owner.weight;
     this.order = owner.order;
     this.tenantQueued = owner.tenantQueued;
-    this.#slot = new HeapSlot<Flow>(this, owner.order);
+    this.slot = new HeapSlot<Flow>(this, owner.order);
   }
 
   /** Books a task as queued. O(log flows). */
@@ -128,8 +128,8 @@ export class Flow {
     book(this.classRecord.queued, task, 1);
     book(this.tenantQueued, task, 1);
     const victims = this.classRecord.victims;
-    if (this.#slot.isInHeap) victims.update(this.#slot, -this.queued.workUs);
-    else victims.push(this.#slot, -this.queued.workUs);
+    if (this.slot.isInHeap) victims.update(this.slot, -this.queued.workUs);
+    else victims.push(this.slot, -this.queued.workUs);
   }
 
   /** Books a task as no longer queued. O(log flows). */
@@ -144,7 +144,7 @@ export class Flow {
     book(this.classRecord.queued, task, -1);
     book(this.tenantQueued, task, -1);
     const victims = this.classRecord.victims;
-    if (this.queued.tasks === 0) victims.remove(this.#slot);
+    if (this.queued.tasks === 0) victims.remove(this.slot);
   }
 
   get isIdle(): boolean {

@@ -102,11 +102,12 @@ export class LaneClass {
   /** The backlogged flow with the least tag; its key is fresh. */
   leastFlow(): LaneFlow | undefined {
     for (;;) {
-      const top = this.flows.peek();
-      if (top === undefined || top.key === Number.POSITIVE_INFINITY) return undefined;
-      const { tag } = top.item;
-      if (tag <= top.key) return top.item;
-      this.flows.update(top, tag);
+      const key = this.flows.leastKey;
+      if (key === Number.POSITIVE_INFINITY) return undefined;
+      const top = this.flows.peek() as LaneFlow;
+      const { tag } = top;
+      if (tag <= key) return top;
+      this.flows.update(top.slot, tag);
     }
   }
 }
@@ -248,7 +249,7 @@ export class Lane {
   reweigh(): void {
     for (const laneClass of this.classes) {
       laneClass.activeWeight = 0;
-      for (const { item: laneFlow } of laneClass.flows) laneClass.activeWeight += laneFlow.flow.weight;
+      for (const laneFlow of laneClass.flows) laneClass.activeWeight += laneFlow.flow.weight;
     }
   }
 

@@ -82,7 +82,7 @@ function moveFlow(
 function queuedTasks(state: SchedulerState): TaskRecord[] {
   const tasks: TaskRecord[] = [];
   for (const record of state.classes) {
-    for (const { item: flow } of record.victims) {
+    for (const flow of record.victims) {
       for (let task = flow.oldest; task !== null; task = task.newer) tasks.push(task);
     }
   }

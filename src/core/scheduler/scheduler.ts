@@ -12,6 +12,7 @@ import { assertNever, invariant } from '../../base/assert.ts';
 import type { MonoUs } from '../../base/units.ts';
 import { roundRobinRules } from '../baseline/round-robin.ts';
 import type { SchedulerConfig } from '../config/types.ts';
+import type { NodeRecord } from '../health/node-record.ts';
 import { attemptEnded, attemptFirstByte, attemptSent, cancel, expire } from './attempts.ts';
 import type { Scheduler } from './contract.ts';
 import { viewsOf } from './describe.ts';
@@ -54,13 +55,7 @@ const spillwayRules: SchedulerRules = {
 /** What time alone brings: deadlines, ends of marks, stale lanes, nodes left idle on purpose. */
 function advance(state: SchedulerState): void {
   for (const task of state.wheel.takeExpired(state.now)) expire(state, task);
-  for (
-    let timer = state.nodeTimers.peek();
-    timer !== undefined && timer.key <= state.now;
-    timer = state.nodeTimers.peek()
-  ) {
-    nodeTimerFired(state, timer.item);
-  }
+  while (state.nodeTimers.leastKey <= state.now) nodeTimerFired(state, state.nodeTimers.peek() as NodeRecord);
   relayWhenDue(state);
   if (state.heldRecheckAt > state.now) return;
   state.heldRecheckAt = Number.POSITIVE_INFINITY;
@@ -71,9 +66,8 @@ function advance(state: SchedulerState): void {
 }
 
 function nextWakeAt(state: SchedulerState): MonoUs {
-  const timer = state.nodeTimers.peek()?.key ?? Number.POSITIVE_INFINITY;
   const relay = state.fleet.lanesAreStale ? state.relayAt : Number.POSITIVE_INFINITY;
-  return Math.min(state.wheel.nextAt(), timer, relay, state.heldRecheckAt);
+  return Math.min(state.wheel.nextAt(), state.nodeTimers.leastKey, relay, state.heldRecheckAt);
 }
 
 function handle(state: SchedulerState, event: SchedulerEvent): void {
