@@ -188,8 +188,8 @@ export class Lane {
     laneFlow.counter.charge(task.workUs, flow.weight);
     task.classCounter = laneClass.counter;
     task.flowCounter = laneFlow.counter;
-    laneClass.ceiling = Math.max(laneClass.ceiling, laneFlow.tag);
-    this.#ceiling = Math.max(this.#ceiling, laneClass.tag);
+    laneClass.ceiling = Math.max(laneClass.ceiling, laneFlow.tag - laneFlow.scanned);
+    this.#ceiling = Math.max(this.#ceiling, laneClass.tag - laneClass.scanned);
     task.chargedUs = task.workUs;
   }
 

@@ -33,12 +33,6 @@ const COMPARED_MIN = 2;
 /** Behind a queue this many times as long as the loss, the first in line takes the node without comparison. */
 const NEGLIGIBLE_LOSS = 1 / 4;
 
-interface HeldTask {
-  readonly task: TaskRecord;
-  /** When the task would be done on the node that it waits for; Infinity when it waits for none. */
-  readonly doneAt: MonoUs;
-}
-
 export function hasRoom(lane: Lane): boolean {
   for (const pool of lane.pools) if (pool.roomySeats > 0) return true;
   return false;
@@ -63,42 +57,45 @@ export function dispatchNode(state: SchedulerState, node: NodeRecord): void {
 /** Offers one node with room to the lane, until it has none or nobody wants it. */
 function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
   if (isDeclined(state, lane, node)) return recheckAt(state, lane, lane.declinedUntil);
-  const held: HeldTask[] = [];
+  const { held } = state;
+  held.clear();
   let heldMax = state.config.placement.heldMax;
-  while (hasRoomNow(node) && held.length < heldMax) {
+  while (hasRoomNow(node) && held.size < heldMax) {
     const task = lane.next();
     if (task === null) break;
-    const isWaiting = hasFreshReservation(task, node, state.now);
-    const waiting = isWaiting ? takeOrHold(state, lane, task, node) : placeOrHold(state, lane, task);
-    if (waiting === null) continue;
-    held.push(waiting);
-    const loss = lossUs(state, waiting, node);
-    if (loss <= laneDrainUs(lane) * NEGLIGIBLE_LOSS) break;
+    const isReserved = hasFreshReservation(task, node, state.now);
+    const waits = isReserved ? takeOrWait(state, lane, task, node) : placeOrWait(state, lane, task);
+    if (!waits) continue;
+    const loss = lossUs(state, task, state.choice.busyDoneAt, node);
+    if (loss <= laneDrainUs(lane) * NEGLIGIBLE_LOSS) {
+      assign(state, lane, task, node);
+      break;
+    }
+    hold(state, lane, task);
     if (loss <= affordableUs(state, lane)) heldMax = Math.min(heldMax, COMPARED_MIN);
   }
-  while (hasRoomNow(node) && releaseTo(state, lane, held, node));
+  while (hasRoomNow(node) && releaseTo(state, lane, node));
   lane.endScan();
-  if (held.length > 0 && hasRoomNow(node)) decline(state, lane, node);
-  scheduleRecheck(state, lane, held);
+  if (held.size > 0 && hasRoomNow(node)) decline(state, lane, node);
+  scheduleRecheck(state, lane);
 }
 
 /** Looks at every idle node of the lane again. */
 export function dispatchLane(state: SchedulerState, lane: Lane): void {
-  const held: HeldTask[] = [];
-  while (held.length < state.config.placement.heldMax && hasRoom(lane)) {
+  const { held } = state;
+  held.clear();
+  while (held.size < state.config.placement.heldMax && hasRoom(lane)) {
     const task = lane.next();
     if (task === null) break;
-    const waiting = placeOrHold(state, lane, task);
-    if (waiting !== null) held.push(waiting);
+    if (placeOrWait(state, lane, task)) hold(state, lane, task);
   }
-  while (held.length > 0 && hasRoom(lane)) {
-    const [first] = held as [HeldTask];
-    choose(lane.pools, first.task, state.context, state.choice);
+  while (held.size > 0 && hasRoom(lane)) {
+    choose(lane.pools, held.task(0), state.context, state.choice);
     const node = state.choice.roomy?.node;
-    if (node === undefined || !releaseTo(state, lane, held, node)) break;
+    if (node === undefined || !releaseTo(state, lane, node)) break;
   }
   lane.endScan();
-  scheduleRecheck(state, lane, held);
+  scheduleRecheck(state, lane);
 }
 
 /** A queued task that just arrived: it alone is considered, since nothing changed for those who wait already. */
@@ -109,8 +106,12 @@ export function dispatchArrival(state: SchedulerState, lane: Lane, task: TaskRec
   const { roomy } = state.choice;
   if (roomy === null) return;
   if (shouldStart(state, task, roomy)) return assign(state, lane, task, roomy.node);
-  const held = [waitFor(state, lane, task)];
-  if (!releaseTo(state, lane, held, roomy.node)) scheduleRecheck(state, lane, held);
+  const { held, choice } = state;
+  held.clear();
+  held.push(task, choice.busyDoneAt);
+  if (releaseTo(state, lane, roomy.node)) return;
+  bookWait(state, lane, task);
+  scheduleRecheck(state, lane);
 }
 
 /**
@@ -129,26 +130,27 @@ function unexploredFor(state: SchedulerState, lane: Lane, task: TaskRecord): Nod
   return null;
 }
 
-/** Gives the task its best node if that has room, or lets it wait; null when it does not wait. */
-function placeOrHold(state: SchedulerState, lane: Lane, task: TaskRecord): HeldTask | null {
+/**
+ * Gives the task its best node if that has room. True when it waits instead: then `state.choice` tells for which busy
+ * node, and when it would be done there.
+ */
+function placeOrWait(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
   unreserve(state, lane, task);
   if (!canStillBeDone(state, lane, task)) {
     evict(state, task, 'wait-expired');
-    return null;
+    return false;
   }
   choose(lane.pools, task, state.context, state.choice);
   const { roomy } = state.choice;
   if (roomy !== null && shouldStart(state, task, roomy)) {
     assign(state, lane, task, roomy.node);
-    return null;
+    return false;
   }
-  const waiting = waitFor(state, lane, task);
-  lane.hold(task);
-  return waiting;
+  return true;
 }
 
-/** Gives the offered node to a task that waits for another one, if it would not be done sooner there. */
-function takeOrHold(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): HeldTask | null {
+/** Gives the offered node to a task that waits for another one, if it would not be done sooner there; else true. */
+function takeOrWait(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): boolean {
   const doneAt = task.reservedDoneAt;
   const hereUs = serviceUs(node, task, state.context) / node.rankFactor;
   const isFasterElsewhere = doneAt - state.now < hereUs * (1 - state.config.placement.nearTieRatio);
@@ -156,39 +158,46 @@ function takeOrHold(state: SchedulerState, lane: Lane, task: TaskRecord, node: N
     task.triedNodes?.includes(node.spec.id) !== true && meetsDeadline(state, task, node, state.now);
   if (!isFasterElsewhere && mayTake) {
     assign(state, lane, task, node);
-    return null;
+    return false;
   }
-  lane.hold(task);
-  return { task, doneAt };
+  state.choice.busyDoneAt = doneAt;
+  return true;
 }
 
-/** Reserves the busy node of the last choice for the task. */
-function waitFor(state: SchedulerState, lane: Lane, task: TaskRecord): HeldTask {
+/** Steps over a task that waits for the busy node of the choice. */
+function hold(state: SchedulerState, lane: Lane, task: TaskRecord): void {
+  state.held.push(task, state.choice.busyDoneAt);
+  bookWait(state, lane, task);
+  lane.hold(task);
+}
+
+/** Reserves the busy node of the choice for the task, unless its reservation still stands. */
+function bookWait(state: SchedulerState, lane: Lane, task: TaskRecord): void {
   const { busy, busyDoneAt } = state.choice;
-  if (busy === null) return { task, doneAt: Number.POSITIVE_INFINITY };
-  if (lane.reservations < RESERVATIONS_MAX)
+  if (busy !== null && task.reservedNode === null && lane.reservations < RESERVATIONS_MAX)
     reserve(state, lane, task, { node: busy.node, doneAt: busyDoneAt });
-  return { task, doneAt: busyDoneAt };
 }
 
 /** Gives the node the held task that loses least by it, if that can afford the loss and its deadline holds. */
-function releaseTo(state: SchedulerState, lane: Lane, held: HeldTask[], node: NodeRecord): boolean {
+function releaseTo(state: SchedulerState, lane: Lane, node: NodeRecord): boolean {
+  const { held } = state;
   let best = -1;
   let bestLossUs = affordableUs(state, lane);
-  for (const [index, waiting] of held.entries()) {
-    const loss = lossUs(state, waiting, node);
+  for (let index = 0; index < held.size; index++) {
+    const loss = lossUs(state, held.task(index), held.doneAt(index), node);
     if (loss > bestLossUs || (loss === bestLossUs && best !== -1)) continue;
     best = index;
     bestLossUs = loss;
   }
-  const [chosen] = best === -1 ? [] : held.splice(best, 1);
-  if (chosen === undefined) return false;
-  assign(state, lane, chosen.task, node);
+  if (best === -1) return false;
+  const task = held.task(best);
+  held.remove(best);
+  assign(state, lane, task, node);
   return true;
 }
 
-/** How much later the task is done on this node than where it waits for; Infinity when the node is none for it. */
-function lossUs(state: SchedulerState, { task, doneAt }: HeldTask, node: NodeRecord): DurationUs {
+/** How much later the task is done on this node than at `doneAt`, where it waits; Infinity when the node is none for it. */
+function lossUs(state: SchedulerState, task: TaskRecord, doneAt: MonoUs, node: NodeRecord): DurationUs {
   if (task.triedNodes?.includes(node.spec.id) === true || !meetsDeadlineSafely(state, task, node))
     return Number.POSITIVE_INFINITY;
   if (doneAt === Number.POSITIVE_INFINITY) return 0;
@@ -224,10 +233,12 @@ export function meetsDeadline(
   return startAt + deadlineServiceUs(node, task, state.context) * marginOf(state) <= task.deadlineAt;
 }
 
-function scheduleRecheck(state: SchedulerState, lane: Lane, held: readonly HeldTask[]): void {
-  if (held.length === 0 || lane.tasks === 0 || !hasRoom(lane)) return;
+/** Lets the lane be looked at again when the first of the held tasks should be done, or soon. */
+function scheduleRecheck(state: SchedulerState, lane: Lane): void {
+  const { held } = state;
+  if (held.size === 0 || lane.tasks === 0 || !hasRoom(lane)) return;
   let expectedAt = Number.POSITIVE_INFINITY;
-  for (const { doneAt } of held) expectedAt = Math.min(expectedAt, doneAt);
+  for (let index = 0; index < held.size; index++) expectedAt = Math.min(expectedAt, held.doneAt(index));
   const waitUs = Math.min(RECHECK_US_MAX, Math.max(RECHECK_US_MIN, expectedAt - state.now));
   recheckAt(state, lane, state.now + Math.round(waitUs));
 }

@@ -20,6 +20,7 @@ import { RetryBudget } from '../retry/budget.ts';
 import { PoisonMarks } from '../retry/poison.ts';
 import { type EffectSink, SILENT_SINK } from './effects.ts';
 import type { SchedulerEvent } from './events.ts';
+import { HeldTasks } from './held-tasks.ts';
 
 /** Idle flows are forgotten beyond this number; a flow with tasks is bounded by the bound on tasks. */
 export const FLOWS_MAX = 131_072;
@@ -56,6 +57,7 @@ export interface SchedulerState {
   readonly poison: PoisonMarks;
   readonly workModels: Map<string, WorkModel>;
   readonly choice: Choice;
+  readonly held: HeldTasks;
   readonly context: ChooseContext;
   readonly prng: Prng;
   /** Lanes that left a node idle on purpose, and when to think again. */
@@ -104,6 +106,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
     poison: new PoisonMarks(),
     workModels: new Map(),
     choice: emptyChoice(),
+    held: new HeldTasks(),
     context: { config, prng, now: 0 },
     prng,
     heldLanes: new Set(),
