@@ -11,6 +11,7 @@ import type {
   RejectReason,
   RetryHint,
 } from '../core/request/outcome.ts';
+import type { DegradeStep } from '../core/degrade/index.ts';
 import type { RequestShape, TaskSpec, Usage } from '../core/request/task.ts';
 import type { GateCount } from '../core/admission/gates.ts';
 import type { WorkEstimate } from '../core/scheduler/contract.ts';
@@ -30,6 +31,8 @@ export interface Assignment {
 /** Called in the loop's turn, never inside `submit` itself. */
 export interface TaskListener {
   assigned(assignment: Assignment): void;
+  /** A lesser answer stands in from now on: the one at this index of the submitted alternatives. */
+  degraded?(alternative: number): void;
   /** Stop the running attempt; `attemptEnded` must still be called, once the node has really ended. */
   abort(): void;
   /** Exactly once. After `served` and `declined` the edge has the answer; all others it must render. */
@@ -96,6 +99,8 @@ export interface RequestFacts {
   readonly cause?: string;
   /** Attempts that failed, in order. The last attempt of a served request is not among them. */
   readonly failures: readonly AttemptFailure[];
+  /** Lesser answers that were looked at, in order; empty when none was. */
+  readonly lookedAt?: readonly DegradeStep[];
 }
 
 export interface AttemptFailure {

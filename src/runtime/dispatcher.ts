@@ -15,6 +15,7 @@
 import { invariant } from '../base/assert.ts';
 import type { DurationUs, NodeId, TaskId } from '../base/units.ts';
 import { type AttemptResult, NO_RETRY, type Outcome } from '../core/request/index.ts';
+import type { DegradeStep } from '../core/degrade/index.ts';
 import type { RuntimeClock } from './clock.ts';
 import type { Assignment, SubmitSpec, TaskListener } from './contract.ts';
 import type { EventLoop } from './event-loop.ts';
@@ -139,7 +140,8 @@ export class Dispatcher {
 
   admitted(taskId: TaskId): void {
     const row = this.#row(taskId);
-    row.admittedUs = this.#sinceReceived(row);
+    // A task that goes on with a lesser answer is admitted again; it was let in when it was let in.
+    if (row.admittedUs === NEVER) row.admittedUs = this.#sinceReceived(row);
   }
 
   assign(taskId: TaskId, nodeId: NodeId, attempt: number): void {
@@ -155,7 +157,7 @@ export class Dispatcher {
     const assignment: Assignment = {
       nodeId,
       attempt,
-      upstreamModel: this.#nodes.upstreamModel(nodeId, row.model),
+      upstreamModel: this.#nodes.upstreamModel(nodeId, row.runsModel),
       abortFreesSlot: this.#nodes.abortFreesSlot(nodeId),
     };
     try {
@@ -165,6 +167,19 @@ export class Dispatcher {
       row.verdict = OUR_FAULT;
       this.cancel(taskId);
       this.attemptEnded(taskId, ABORTED, attempt);
+    }
+  }
+
+  degraded(taskId: TaskId, step: DegradeStep): void {
+    const row = this.#row(taskId);
+    row.lookedAt(step);
+    if (step.verdict !== 'taken') return;
+    try {
+      row.listener?.degraded?.(step.index);
+    } catch (thrown) {
+      this.#listenerThrew(row, 'degraded', thrown);
+      row.verdict = OUR_FAULT;
+      this.cancel(taskId);
     }
   }
 

@@ -4,6 +4,7 @@
  */
 import { assertNever } from '../base/assert.ts';
 import type { NodeId, TaskId } from '../base/units.ts';
+import type { DegradeStep } from '../core/degrade/index.ts';
 import type { NodeState } from '../core/health/state.ts';
 import type { Outcome } from '../core/request/outcome.ts';
 import type { EffectSink } from '../core/scheduler/effects.ts';
@@ -14,7 +15,7 @@ export type EffectPerformer = EffectSink;
 /** Effects that the arrays keep room for; a mass refusal at shutdown may need far more, once. */
 const KEPT_EFFECTS_MAX = 4_096;
 
-type EffectKind = 'admitted' | 'assign' | 'abort' | 'outcome' | 'node-state' | 'node-drained';
+type EffectKind = 'admitted' | 'assign' | 'degraded' | 'abort' | 'outcome' | 'node-state' | 'node-drained';
 
 /** A class, since its methods share arrays on the hot path. */
 export class EffectBuffer implements EffectSink {
@@ -25,6 +26,7 @@ export class EffectBuffer implements EffectSink {
   readonly #attempts: number[] = [];
   readonly #outcomes: (Outcome | undefined)[] = [];
   readonly #states: (NodeState | undefined)[] = [];
+  readonly #steps: (DegradeStep | undefined)[] = [];
 
   get length(): number {
     return this.#length;
@@ -37,6 +39,11 @@ export class EffectBuffer implements EffectSink {
   assign(taskId: TaskId, nodeId: NodeId, attempt: number): void {
     this.#attempts[this.#length] = attempt;
     this.#push('assign', taskId, nodeId);
+  }
+
+  degraded(taskId: TaskId, step: DegradeStep): void {
+    this.#steps[this.#length] = step;
+    this.#push('degraded', taskId, '');
   }
 
   abort(taskId: TaskId, nodeId: NodeId): void {
@@ -80,6 +87,8 @@ export class EffectBuffer implements EffectSink {
         return performer.admitted(taskId);
       case 'assign':
         return performer.assign(taskId, nodeId, this.#attempts[i] as number);
+      case 'degraded':
+        return performer.degraded(taskId, this.#steps[i] as DegradeStep);
       case 'abort':
         return performer.abort(taskId, nodeId);
       case 'outcome':
@@ -98,6 +107,7 @@ export class EffectBuffer implements EffectSink {
       for (const array of [this.#kinds, this.#taskIds, this.#nodeIds, this.#attempts]) array.length = 0;
       this.#outcomes.length = 0;
       this.#states.length = 0;
+      this.#steps.length = 0;
     }
     this.#length = 0;
   }

@@ -97,6 +97,7 @@ function assemble(options: GatewayOptions): Parts {
   const loop = new EventLoop(options.scheduler, clock, {
     admitted: (taskId) => dispatcher.admitted(taskId),
     assign: (taskId, nodeId, attempt) => dispatcher.assign(taskId, nodeId, attempt),
+    degraded: (taskId, step) => dispatcher.degraded(taskId, step),
     abort: (taskId) => dispatcher.abort(taskId),
     outcome: (taskId, outcome) => dispatcher.outcome(taskId, outcome),
     nodeState: (nodeId, nodeState) => fleet.nodeState(nodeId, nodeState),

@@ -1,5 +1,6 @@
 /** What the scheduler is told of a submitted request. */
 import type { Bytes, ClassName, ModelId, MonoUs, RefUs, TaskId, TenantId } from '../base/units.ts';
+import type { Alternative } from '../core/degrade/index.ts';
 import type { Needs } from '../core/request/needs.ts';
 import type { TaskSpec } from '../core/request/task.ts';
 import type { SubmitSpec } from './contract.ts';
@@ -17,6 +18,7 @@ export class SubmittedTask implements TaskSpec {
   readonly deadlineAt: MonoUs;
   readonly deadlineWished: boolean;
   readonly stream: boolean;
+  readonly alternatives: readonly Alternative[] | undefined;
   readonly #submitted: SubmitSpec;
 
   constructor(id: TaskId, spec: SubmitSpec) {
@@ -31,6 +33,7 @@ export class SubmittedTask implements TaskSpec {
     this.deadlineAt = spec.receivedAt + spec.deadlineUs;
     this.deadlineWished = spec.deadlineWished;
     this.stream = spec.stream;
+    this.alternatives = spec.alternatives;
     this.#submitted = spec;
   }
 

@@ -18,6 +18,7 @@ import type {
 } from '../base/units.ts';
 import { US_PER_MS } from '../base/units.ts';
 import { type FailureKind, NO_RETRY, type Outcome } from '../core/request/index.ts';
+import { ALTERNATIVES_MAX, type DegradeStep } from '../core/degrade/index.ts';
 import type { TaskView } from '../core/scheduler/views.ts';
 import type {
   AttemptFailure,
@@ -38,6 +39,9 @@ const NEVER = -1;
 
 /** Failed attempts kept of one request; the last one takes the place of the one before it. */
 export const FAILURES_MAX = 10;
+
+/** Alternatives kept of one request. */
+export const STEPS_MAX: number = 2 * ALTERNATIVES_MAX;
 
 /** A name that no model has comes from the client; more of it than this is not kept. */
 const MODEL_CHARS_MAX = 200;
@@ -66,6 +70,10 @@ export class TaskRow {
   /** Node of the current or last attempt. */
   nodeId: NodeId = '';
   attempts = 0;
+  /** The model that runs for it: another than asked for once a cheaper one stands in. */
+  runsModel: ModelId;
+  /** Lesser answers that were looked at; made at the first one. */
+  steps: DegradeStep[] | undefined = undefined;
   /** Made at the first failed attempt: most requests have none. */
   failures: AttemptFailure[] | undefined = undefined;
   /** Whether an attempt holds a node's permit. */
@@ -83,12 +91,20 @@ export class TaskRow {
     this.className = spec.className;
     this.tenant = spec.tenant;
     this.model = spec.model;
+    this.runsModel = spec.model;
     this.receivedAt = spec.receivedAt;
     this.workUs = spec.workUs;
     this.deadlineUs = spec.deadlineUs;
     this.deadlineWished = spec.deadlineWished;
     this.stream = spec.stream;
     this.listener = listener;
+  }
+
+  /** Remembers an alternative; bounded, since each is looked at twice at most. */
+  lookedAt(step: DegradeStep): void {
+    this.steps ??= [];
+    if (this.steps.length < STEPS_MAX) this.steps.push(step);
+    if (step.verdict === 'taken' && 'model' in step.alternative) this.runsModel = step.alternative.model;
   }
 
   /** Remembers how the current attempt failed. */
@@ -236,6 +252,7 @@ function factsOf(row: TaskRow): RequestFacts {
     deadlineWished: row.deadlineWished,
     stream: row.stream,
     failures: row.failures ?? [],
+    lookedAt: row.steps ?? [],
   };
   const { outcome } = row;
   if (outcome === undefined || !('hint' in outcome)) return facts;

@@ -5,6 +5,7 @@
 import { createPrng, type Prng } from '../base/prng.ts';
 import type { MonoUs, NodeId, RefUs, TaskId } from '../base/units.ts';
 import type { SchedulerConfig } from '../core/config/types.ts';
+import type { LesserTask } from '../core/degrade/index.ts';
 import type { AttemptResult, Outcome } from '../core/request/outcome.ts';
 import type { TaskSpec } from '../core/request/task.ts';
 import type { Scheduler } from '../core/scheduler/contract.ts';
@@ -107,6 +108,10 @@ export class VirtualRun {
         this.#note(`assign ${taskId} ${nodeId} ${attempt}`);
         this.#start(taskId, nodeId, attempt);
       },
+      degraded: (taskId, { index, verdict }) => {
+        this.#note(`degraded ${taskId} ${index} ${verdict}`);
+        if (verdict === 'taken') this.#lesser(taskId, index);
+      },
       abort: (taskId) => {
         this.#note(`abort ${taskId}`);
         this.#pending.push(() => this.#end(taskId, -1, { kind: 'aborted' }));
@@ -120,6 +125,15 @@ export class VirtualRun {
       nodeState: (nodeId, nodeState) => this.#note(`node ${nodeId} ${nodeState}`),
       nodeDrained: (nodeId) => this.#note(`drained ${nodeId}`),
     };
+  }
+
+  /** From now on the nodes have the lesser task to do. */
+  #lesser(taskId: TaskId, index: number): void {
+    const task = this.tasks.get(taskId) as TaskSpec;
+    const alternative = task.alternatives?.[index];
+    if (alternative !== undefined && 'workUs' in alternative) {
+      this.tasks.set(taskId, { ...task, fingerprint: task.fingerprint, ...workOf(alternative) });
+    }
   }
 
   #note(line: string): void {
@@ -149,6 +163,10 @@ export class VirtualRun {
     }
     this.apply({ kind: 'attempt-ended', taskId, result });
   }
+}
+
+function workOf({ model, needs, workUs, firstByteWorkUs }: LesserTask): Partial<TaskSpec> {
+  return { model, needs, workUs, firstByteWorkUs };
 }
 
 /** Box and Muller, one of the pair. */

@@ -30,6 +30,8 @@ export class CheckedScheduler {
   readonly outcomes: Map<TaskId, Outcome> = new Map();
   /** Nodes that each task was sent to, in order. */
   readonly tried: Map<TaskId, NodeId[]> = new Map();
+  /** Alternatives that stood in for each task, in order. */
+  readonly taken: Map<TaskId, number[]> = new Map();
   /** Permits that are out: assigned and not yet given back. */
   readonly permits: Map<TaskId, Permit> = new Map();
   readonly #admitted: Set<TaskId> = new Set();
@@ -106,7 +108,12 @@ export class CheckedScheduler {
     const running = [...this.permits.keys()].filter((id) => !this.outcomes.has(id)).length;
     if (accounts.running !== running) expect(accounts.running, 'running tasks').toBe(running);
     const settled =
-      accounts.served + accounts.rejected + accounts.evicted + accounts.failed + accounts.cancelled;
+      accounts.served +
+      accounts.degraded +
+      accounts.rejected +
+      accounts.evicted +
+      accounts.failed +
+      accounts.cancelled;
     if (settled !== this.outcomes.size) expect(settled, 'outcomes').toBe(this.outcomes.size);
     const inflight = new Map<NodeId, number>();
     for (const { nodeId } of this.permits.values()) inflight.set(nodeId, (inflight.get(nodeId) ?? 0) + 1);
@@ -135,6 +142,14 @@ export class CheckedScheduler {
           throw new Error(`Task ${taskId} counts attempt ${attempt} after ${tried.length}`);
         this.tried.set(taskId, [...tried, nodeId]);
         this.permits.set(taskId, { nodeId, attempt, takenAt: this.now, isAborted: false });
+      },
+      degraded: (taskId, { index, because, verdict }) => {
+        note(`degraded ${taskId} ${index} ${because} ${verdict}`);
+        if (this.outcomes.has(taskId)) throw new Error(`Task ${taskId} was degraded after its outcome`);
+        if (verdict !== 'taken') return;
+        const taken = this.taken.get(taskId) ?? [];
+        if (index <= (taken.at(-1) ?? -1)) throw new Error(`Task ${taskId} took alternative ${index} again`);
+        this.taken.set(taskId, [...taken, index]);
       },
       abort: (taskId, nodeId) => {
         note(`abort ${taskId} ${nodeId}`);

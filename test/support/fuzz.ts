@@ -1,8 +1,9 @@
 /** Random event sequences over a small world, for properties that must hold whatever happens. */
 import fc from 'fast-check';
 import type { BoundsConfig } from '../../src/core/config/types.ts';
+import type { Alternative } from '../../src/core/degrade/alternative.ts';
 import type { AttemptResult, FailureKind } from '../../src/core/request/outcome.ts';
-import type { Capability, Needs } from '../../src/core/request/needs.ts';
+import { type Capability, type Needs, NO_NEEDS } from '../../src/core/request/needs.ts';
 import type { NodeMemory, NodeSpec } from '../../src/core/scheduler/events.ts';
 import type { CheckedScheduler } from './checked-scheduler.ts';
 import { nodeSpec, S, taskSpec } from './specs.ts';
@@ -44,6 +45,7 @@ export type Step =
       readonly stream: boolean;
       readonly fingerprint: string;
       readonly needs: Partial<Needs>;
+      readonly alternatives: readonly Alternative[] | undefined;
     }
   | { readonly kind: 'cancel' | 'sent' | 'first-byte'; readonly pick: number }
   | { readonly kind: 'end'; readonly pick: number; readonly result: AttemptResult }
@@ -118,6 +120,20 @@ export function resultArbitrary(absurd: boolean): fc.Arbitrary<AttemptResult> {
   );
 }
 
+function alternativesArbitrary(absurd: boolean): fc.Arbitrary<readonly Alternative[]> {
+  const workUs = number(fc.integer({ min: 1, max: 2 * S }), absurd);
+  const lesser = fc.record({
+    how: fc.constantFrom('model' as const, 'quality' as const),
+    name: fc.constant('lesser'),
+    model: fc.constantFrom('m', 'other', 'unknown'),
+    needs: fc.constant(NO_NEEDS),
+    workUs,
+    firstByteWorkUs: workUs,
+  });
+  const free = fc.record({ how: fc.constantFrom('cache' as const, 'default' as const) });
+  return fc.array(fc.oneof(lesser, lesser, free), { maxLength: 3 });
+}
+
 function submitArbitrary(absurd: boolean): fc.Arbitrary<Step> {
   const capabilities: readonly (readonly Capability[])[] = [[], [], [], ['vision']];
   return fc.record({
@@ -135,6 +151,7 @@ function submitArbitrary(absurd: boolean): fc.Arbitrary<Step> {
       contextTokens: number(fc.constantFrom(0, 0, 500, 5_000), absurd),
       capabilities: fc.constantFrom(...capabilities),
     }),
+    alternatives: fc.option(alternativesArbitrary(absurd), { nil: undefined }),
   });
 }
 

@@ -102,6 +102,31 @@ export const modelSchema: z.ZodObject<Shape> = z.strictObject({
   id: text('Canonical model id.'),
   aliases: z.array(z.string()).meta({ description: 'Other names that clients use for it.' }).optional(),
   profile: profile.optional(),
+  variants: z
+    .array(z.strictObject({ model: text('Id of a configured model.') }))
+    .meta({ description: 'Cheaper models that may stand in by consent, the first first.' })
+    .optional(),
+  quality: z
+    .array(
+      z.strictObject({
+        name: text('Name that clients see.'),
+        maxTokens: setting('models[].quality[].maxTokens', false),
+        maxTokensRatio: setting('models[].quality[].maxTokensRatio', false),
+        steps: setting('models[].quality[].steps', false),
+        size: text('Largest image, WIDTHxHEIGHT.').optional(),
+      }),
+    )
+    .meta({ description: 'Lower qualities that may stand in by consent, the first first.' })
+    .optional(),
+  default: z
+    .strictObject({
+      chat: text('Text of the answer to a chat completion.').optional(),
+      completions: text('Text of the answer to a completion.').optional(),
+    })
+    .meta({ description: 'Answers that stand in by consent when nothing else can.' })
+    .optional(),
+  off: z.boolean().meta({ description: 'Switched off: nothing is sent to it.', default: false }).optional(),
+  revision: text('Which weights it is: answers are not remembered across revisions.').optional(),
 });
 
 const key: z.ZodObject<Shape> = z
@@ -118,6 +143,7 @@ export const tenantSchema: z.ZodObject<Shape> = z.strictObject({
   weight: setting('tenants[].weight'),
   classCeiling: text('Most important class this tenant may use; default: the first class.').optional(),
   classDefault: text('Class of a request without a wish.').optional(),
+  cachePool: text('Tenants that name the same pool share remembered answers.').optional(),
   nodeVisible: z.boolean().meta({ description: 'Whether answers name the node.', default: true }).optional(),
   keys: z.array(key).optional(),
 });
@@ -175,6 +201,23 @@ export const configSchema: z.ZodObject<Shape> = z
     health: z.strictObject(section('health')).optional(),
     retry: z.strictObject(section('retry')).optional(),
     gates: gates.optional(),
+    degrade: z
+      .strictObject({
+        classes: z
+          .array(z.string())
+          .meta({
+            description: 'Classes that may get a lesser answer by consent; default: all but the first.',
+          })
+          .optional(),
+        ...section('degrade'),
+      })
+      .optional(),
+    cache: z
+      .strictObject({
+        mode: z.enum(['off', 'degrade', 'always']).meta({ default: 'degrade' }).optional(),
+        ...section('cache'),
+      })
+      .optional(),
     models: z.array(modelSchema).optional(),
     tenants: z.array(tenantSchema).optional(),
     nodes: z.array(nodeSchema).optional(),

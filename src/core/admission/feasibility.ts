@@ -36,13 +36,15 @@ export function laneDrainUs(lane: Lane): DurationUs {
  * 5 s) admits no more. Without it, noise in the estimates turns a third of the fleet into work that misses.
  *
  * The first of several classes is bound by its deadline alone: a burst of it waits behind running tasks of the others
- * for a moment, and a refusal would cost its users more than that moment.
+ * for a moment, and a refusal would cost its users more than that moment. A lesser task may wait longer than a whole one:
+ * it is there because whole ones are refused already.
  */
 export function gateUs(task: TaskRecord, now: MonoUs, config: SchedulerConfig): DurationUs {
   const { flowWaitDeadlineShare, flowWaitMsMax } = config.admission;
   const byDeadlineUs = (task.deadlineAt - now) * flowWaitDeadlineShare;
   const isFirstClass = task.flow.classRecord.index === 0 && config.classes.length > 1;
-  return isFirstClass ? byDeadlineUs : Math.min(byDeadlineUs, flowWaitMsMax * 1_000);
+  const limitUs = isFirstClass ? byDeadlineUs : Math.min(byDeadlineUs, flowWaitMsMax * 1_000);
+  return task.alternative < 0 ? limitUs : limitUs * config.degrade.flowWaitTimes;
 }
 
 /** Least time in which any open node does what the deadline bounds, or Infinity when none is open. O(pools). */

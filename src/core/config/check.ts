@@ -2,6 +2,7 @@
  * The rules that a configuration must keep beyond the type of each value: ranges, relations between bounds, unique
  * names, references that exist. Every broken rule is reported, not the first.
  */
+import { checkDegrade } from './check-degrade.ts';
 import type { ConfigInput, ConfigIssue, NodeInput, TenantInput } from './input.ts';
 import { pathText, receivedText } from './input.ts';
 import { parseNodeUrl } from './node-url.ts';
@@ -61,6 +62,12 @@ export function checkConfig(input: ConfigInput, config: GatewayConfig, issues: I
   checkRelations(config, issues);
   checkClasses(input, config, issues);
   checkModels(input, issues);
+  checkDegrade(
+    input,
+    config.scheduler.classes.map((one) => one.name),
+    issues,
+    (path, setting, value) => checkNumber(path, setting, value, issues),
+  );
   checkTenants(input, config, issues);
   checkNodes(input, issues);
   checkExposure(config, issues);
@@ -79,7 +86,17 @@ function checkNumber(path: Path, settingPath: SettingPath, value: number | undef
   if (!isRightKind || value < setting.min || value > setting.max) issues.add(path, rangeRule(setting), value);
 }
 
-const SECTIONS = ['bounds', 'admission', 'placement', 'health', 'retry', 'server', 'survival'] as const;
+const SECTIONS = [
+  'bounds',
+  'admission',
+  'placement',
+  'health',
+  'retry',
+  'degrade',
+  'cache',
+  'server',
+  'survival',
+] as const;
 
 function checkRanges(input: ConfigInput, issues: Issues): void {
   checkNumber(['seed'], 'seed', input.seed, issues);
@@ -143,6 +160,7 @@ function checkRelations(config: GatewayConfig, issues: Issues): void {
     server.spoolBytesTotalMax,
     'server.spoolBytesTotalMax',
   );
+  atMost(['cache', 'entryBytesMax'], config.cache.entryBytesMax, config.cache.bytesMax, 'cache.bytesMax');
   atMost(['server', 'headersMs'], server.headersMs, server.requestMs, 'server.requestMs');
   atMost(['server', 'bodyBytesMax'], server.bodyBytesMax, bounds.bytesMax, 'bounds.bytesMax');
   if (server.adminPort !== undefined && server.adminPort !== 0 && server.adminPort === server.port) {
@@ -243,6 +261,13 @@ function checkTenants(input: ConfigInput, config: GatewayConfig, issues: Issues)
     if (entry.id === RESERVED_TENANT)
       issues.add(path, 'Expected another id; metrics use this name for all the rest', entry.id);
     unique(path, entry.id, 'tenant id');
+    if (entry.cachePool !== undefined && !ID.test(entry.cachePool)) {
+      issues.add(
+        ['tenants', i, 'cachePool'],
+        'Expected letters, digits, . _ : and -, at most 128',
+        entry.cachePool,
+      );
+    }
     checkTenantClasses(entry, i, names, issues);
     entry.keys?.forEach((key, j) => {
       const keyPath: Path = ['tenants', i, 'keys', j];

@@ -7,7 +7,9 @@ import { defaultOf } from './settings.ts';
 import type {
   AdmissionConfig,
   BoundsConfig,
+  CacheConfig,
   ClassConfig,
+  DegradeConfig,
   GateName,
   GatesConfig,
   GatewayConfig,
@@ -99,6 +101,14 @@ export const DEFAULT_RETRY: RetryConfig = Object.freeze({
   budgetReserve: defaultOf('retry.budgetReserve'),
 });
 
+/** All classes but the first: who may not wait may not be put off with less either. */
+export function defaultDegrade(classes: readonly ClassConfig[]): DegradeConfig {
+  return Object.freeze({
+    classes: Object.freeze(classes.slice(1).map((one) => one.name)),
+    flowWaitTimes: defaultOf('degrade.flowWaitTimes'),
+  });
+}
+
 /** Every gate is on: what is not configured refuses nothing. */
 export const DEFAULT_GATES: GatesConfig = Object.freeze({
   'flow-wait': 'on',
@@ -139,6 +149,14 @@ export const DEFAULT_SURVIVAL: SurvivalConfig = Object.freeze({
   descriptorsRatio: defaultOf('survival.descriptorsRatio'),
 });
 
+export const DEFAULT_CACHE: CacheConfig = Object.freeze({
+  mode: 'degrade',
+  bytesMax: defaultOf('cache.bytesMax'),
+  entryBytesMax: defaultOf('cache.entryBytesMax'),
+  ttlMs: defaultOf('cache.ttlMs'),
+  compareEvery: defaultOf('cache.compareEvery'),
+});
+
 /** In memory; the command line passes a folder. */
 export const DEFAULT_STATE: StateConfig = Object.freeze({ folder: '' });
 
@@ -150,13 +168,15 @@ export interface SchedulerOverrides extends Partial<Omit<SchedulerConfig, Schedu
   readonly health?: Partial<HealthConfig>;
   readonly retry?: Partial<RetryConfig>;
   readonly gates?: Partial<GatesConfig>;
+  readonly degrade?: Partial<DegradeConfig>;
 }
 
-type SchedulerSection = 'bounds' | 'admission' | 'placement' | 'health' | 'retry' | 'gates';
+type SchedulerSection = 'bounds' | 'admission' | 'placement' | 'health' | 'retry' | 'gates' | 'degrade';
 
 export interface GatewayOverrides extends Partial<Pick<GatewayConfig, 'tenants' | 'nodes'>> {
   readonly scheduler?: SchedulerOverrides;
   readonly server?: Partial<ServerConfig>;
+  readonly cache?: Partial<CacheConfig>;
   readonly survival?: Partial<SurvivalConfig>;
   readonly state?: Partial<StateConfig>;
 }
@@ -180,6 +200,10 @@ export function defaultSchedulerConfig(overrides: SchedulerOverrides = {}): Sche
     health: Object.freeze({ ...DEFAULT_HEALTH, ...overrides.health }),
     retry: Object.freeze({ ...DEFAULT_RETRY, ...overrides.retry }),
     gates: Object.freeze({ ...DEFAULT_GATES, ...overrides.gates }),
+    degrade: Object.freeze({
+      ...defaultDegrade(overrides.classes ?? DEFAULT_CLASSES),
+      ...overrides.degrade,
+    }),
   });
 }
 
@@ -188,6 +212,7 @@ export function defaultGatewayConfig(overrides: GatewayOverrides = {}): GatewayC
   return Object.freeze({
     scheduler: defaultSchedulerConfig(overrides.scheduler),
     server: Object.freeze({ ...DEFAULT_SERVER, ...overrides.server }),
+    cache: Object.freeze({ ...DEFAULT_CACHE, ...overrides.cache }),
     survival: Object.freeze({ ...DEFAULT_SURVIVAL, ...overrides.survival }),
     state: Object.freeze({ ...DEFAULT_STATE, ...overrides.state }),
     tenants: overrides.tenants ?? [],

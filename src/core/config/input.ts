@@ -6,12 +6,17 @@ import type { ModelOffer } from '../request/needs.ts';
 import type {
   AdmissionConfig,
   BoundsConfig,
+  CacheConfig,
+  DefaultAnswers,
+  DegradeConfig,
   GatesConfig,
   HealthConfig,
   KeyConfig,
   NodeProtocol,
   NodeTlsConfig,
+  ModelVariant,
   PlacementConfig,
+  QualityConfig,
   RetryConfig,
   SchedulerConfig,
   Secret,
@@ -35,6 +40,15 @@ export interface ModelInput {
   readonly id: string;
   readonly aliases?: readonly string[] | undefined;
   readonly profile?: WorkProfile | undefined;
+  readonly variants?: readonly ModelVariant[] | undefined;
+  readonly quality?: readonly QualityInput[] | undefined;
+  readonly default?: Partially<DefaultAnswers> | undefined;
+  readonly off?: boolean | undefined;
+  readonly revision?: string | undefined;
+}
+
+export interface QualityInput extends Partially<QualityConfig> {
+  readonly name: string;
 }
 
 export interface TenantInput {
@@ -43,6 +57,7 @@ export interface TenantInput {
   readonly classCeiling?: string | undefined;
   readonly classDefault?: string | undefined;
   readonly nodeVisible?: boolean | undefined;
+  readonly cachePool?: string | undefined;
   readonly keys?: readonly KeyConfig[] | undefined;
 }
 
@@ -71,6 +86,8 @@ export interface ConfigInput {
   readonly health?: Partially<HealthConfig> | undefined;
   readonly retry?: Partially<RetryConfig> | undefined;
   readonly gates?: Partially<GatesConfig> | undefined;
+  readonly degrade?: Partially<DegradeConfig> | undefined;
+  readonly cache?: Partially<CacheConfig> | undefined;
   readonly models?: readonly (ModelInput | undefined)[] | undefined;
   readonly tenants?: readonly (TenantInput | undefined)[] | undefined;
   readonly nodes?: readonly (NodeInput | undefined)[] | undefined;

@@ -5,7 +5,13 @@ const START = '<!-- settings: written by scripts/write-config-reference.ts -->';
 const END = '<!-- end of settings -->';
 
 /** Settings whose value here stands for "no default". */
-const WITHOUT_DEFAULT: ReadonlySet<string> = new Set(['server.adminPort', 'nodes[].slots']);
+const WITHOUT_DEFAULT: ReadonlySet<string> = new Set([
+  'server.adminPort',
+  'nodes[].slots',
+  'models[].quality[].maxTokens',
+  'models[].quality[].maxTokensRatio',
+  'models[].quality[].steps',
+]);
 
 export function settingsReference(): string {
   const rows = Object.entries(SETTINGS).map(([path, setting]) => row(path, setting));

@@ -6,6 +6,7 @@ import type { Bytes } from '../../base/units.ts';
 import { checkConfig, createIssues } from './check.ts';
 import {
   DEFAULT_ADMISSION,
+  DEFAULT_CACHE,
   DEFAULT_CLASS,
   DEFAULT_CLASSES,
   DEFAULT_GATES,
@@ -17,6 +18,7 @@ import {
   DEFAULT_STATE,
   DEFAULT_SURVIVAL,
   defaultBounds,
+  defaultDegrade,
 } from './defaults.ts';
 import type {
   ClassInput,
@@ -61,6 +63,7 @@ function build(input: ConfigInput, memoryLimitBytes: Bytes): GatewayConfig {
   return {
     scheduler,
     server: buildServer(input, scheduler.bounds.bytesMax),
+    cache: fill(DEFAULT_CACHE, input.cache),
     survival: fill(DEFAULT_SURVIVAL, input.survival),
     state: fill(DEFAULT_STATE, input.state),
     tenants: present(input.tenants).map((entry) => buildTenant(entry, scheduler)),
@@ -81,6 +84,7 @@ function buildScheduler(input: ConfigInput, memoryLimitBytes: Bytes): SchedulerC
     health: fill(DEFAULT_HEALTH, input.health),
     retry: fill(DEFAULT_RETRY, input.retry),
     gates: fill(DEFAULT_GATES, input.gates),
+    degrade: fill(defaultDegrade(classes), input.degrade),
     models: present(input.models).map(buildModel),
     tenantWeights: present(input.tenants).map((entry) => ({
       id: entry.id,
@@ -107,7 +111,17 @@ function buildClass(entry: ClassInput): ClassConfig {
 }
 
 function buildModel(entry: ModelInput): ModelConfig {
-  return { id: entry.id, aliases: entry.aliases ?? [], profile: entry.profile ?? DEFAULT_PROFILE };
+  const { variants, quality, off, revision } = entry;
+  return {
+    id: entry.id,
+    aliases: entry.aliases ?? [],
+    profile: entry.profile ?? DEFAULT_PROFILE,
+    ...(variants === undefined ? {} : { variants }),
+    ...(quality === undefined ? {} : { quality: quality.map((one) => fill({ name: one.name }, one)) }),
+    ...(entry.default === undefined ? {} : { default: fill({}, entry.default) }),
+    ...(off === undefined ? {} : { off }),
+    ...(revision === undefined ? {} : { revision }),
+  };
 }
 
 /** The default class of a tenant is the gateway's, lowered to the tenant's ceiling. */
@@ -123,6 +137,7 @@ function buildTenant(entry: TenantInput, scheduler: SchedulerConfig): TenantConf
     classDefault: entry.classDefault ?? classDefault,
     nodeVisible: entry.nodeVisible ?? true,
     keys: entry.keys ?? [],
+    ...(entry.cachePool === undefined ? {} : { cachePool: entry.cachePool }),
   };
 }
 

@@ -6,71 +6,10 @@
  * Sources: "experiment" are runs of these rules in virtual time over fitted request sizes; RFCs and other systems are
  * named where a value follows them.
  */
-export interface Setting {
-  readonly value: number;
-  readonly unit:
-    | 'ms'
-    | 'bytes'
-    | 'ratio'
-    | 'count'
-    | 'tasks'
-    | 'reference ms'
-    | 'multiple'
-    | 'port'
-    | 'status'
-    | 'weight';
-  readonly min: number;
-  readonly max: number;
-  readonly integer: boolean;
-  readonly reason: string;
-  readonly source: string;
-}
+import { DAY_MS, GIB, KIB, MIB, PART, real, type Setting, UNIT_SHARE, whole } from './setting.ts';
+import { SERVER, type ServerSetting, SURVIVAL } from './settings-server.ts';
 
-const DAY_MS = 86_400_000;
-const KIB = 1024;
-const MIB = 1024 * KIB;
-const GIB = 1024 * MIB;
-
-type Unit = Setting['unit'];
-type Range = readonly [min: number, max: number];
-
-function whole(
-  value: number,
-  unit: Unit,
-  range: Range,
-  why: readonly [reason: string, source: string],
-): Setting {
-  return Object.freeze({
-    value,
-    unit,
-    min: range[0],
-    max: range[1],
-    integer: true,
-    reason: why[0],
-    source: why[1],
-  });
-}
-
-function real(
-  value: number,
-  unit: Unit,
-  range: Range,
-  why: readonly [reason: string, source: string],
-): Setting {
-  return Object.freeze({
-    value,
-    unit,
-    min: range[0],
-    max: range[1],
-    integer: false,
-    reason: why[0],
-    source: why[1],
-  });
-}
-
-const UNIT_SHARE: Range = [0, 1];
-/** A share of a bound: nothing at all would refuse everything for ever. */
-const PART: Range = [0.01, 1];
+export type { Setting } from './setting.ts';
 
 export type SettingPath =
   | 'seed'
@@ -78,9 +17,11 @@ export type SettingPath =
   | `admission.${'flowWaitMsMax' | 'flowWaitDeadlineShare' | 'deadlineMsMin' | 'deadlineMsMax' | 'serviceTimesMin' | 'marginMin' | 'marginMax'}`
   | `placement.${'heldMax' | 'nearTieRatio' | 'drainMsMax' | 'healthMin' | 'exploreEveryMs' | 'swapMs' | 'cacheUseMax' | 'cacheUseResume' | 'slotsDefault' | 'batchSlotsMax'}`
   | `health.${'heartbeatMs' | 'suspectAfterMs' | 'reconcileMs' | 'suspectLeaseMs' | 'ejectMs' | 'ejectMsMax' | 'refusedMs' | 'slowStartTasks'}`
+  | 'degrade.flowWaitTimes'
+  | `cache.${'bytesMax' | 'entryBytesMax' | 'ttlMs' | 'compareEvery'}`
+  | `models[].quality[].${'maxTokens' | 'maxTokensRatio' | 'steps'}`
   | `retry.${'attemptsMax' | 'budgetRatio' | 'budgetReserve'}`
-  | `server.${'port' | 'adminPort' | 'headerBytesMax' | 'bodyBytesMax' | 'connectionsMax' | 'headersMs' | 'requestMs' | 'earlyCommitMs' | 'keepAliveCommentMs' | 'spoolBytesMax' | 'spoolBytesTotalMax' | 'stallMs' | 'connectMs' | 'nodeIdleMs' | 'drainMs' | 'overloadStatus'}`
-  | `survival.${'loopLagMs' | 'heapRatio' | 'descriptorsRatio'}`
+  | ServerSetting
   | `classes[].${'weight' | 'shareMin' | 'firstByteMs' | 'completionMs'}`
   | 'tenants[].weight'
   | 'nodes[].slots';
@@ -354,138 +295,54 @@ const RETRY = {
   ),
 } as const;
 
-const SERVER = {
-  'server.port': whole(
-    8480,
-    'port',
-    [0, 65_535],
-    ['Free of well-known services; 0 takes any free port.', 'own choice'],
-  ),
-  'server.adminPort': whole(
-    0,
-    'port',
-    [0, 65_535],
-    ['Absent: the admin plane shares the data port. 0 takes any free port.', 'own choice'],
-  ),
-  'server.headerBytesMax': whole(
-    16 * KIB,
-    'bytes',
-    [KIB, MIB],
-    ['All headers of one request together.', 'default of node:http'],
-  ),
-  'server.bodyBytesMax': whole(
-    32 * MIB,
-    'bytes',
-    [KIB, GIB],
-    ['Room for several images in base64.', 'limits of public vision services: 20 to 32 MB'],
-  ),
-  'server.connectionsMax': whole(
-    65_536,
-    'count',
-    [1, 1_000_000],
+const DEGRADE = {
+  'degrade.flowWaitTimes': real(
+    2,
+    'multiple',
+    [1, 10],
     [
-      'More are closed at once; each costs about 20 KB while it waits.',
-      'own choice; open descriptors are watched as well',
+      'A lesser task waits longer than a whole one before it is refused; otherwise the gate that refused the whole one would refuse it too.',
+      'own choice: with half of the deadline and 10 s left it still is in time',
     ],
-  ),
-  'server.headersMs': whole(
-    10_000,
-    'ms',
-    [100, 600_000],
-    ['A slow header is an attack or a broken client.', 'half of the usual 20 s'],
-  ),
-  'server.requestMs': whole(
-    60_000,
-    'ms',
-    [100, 3_600_000],
-    ['Time for the whole request to arrive.', '32 MiB at 4.5 Mbit/s'],
-  ),
-  'server.earlyCommitMs': whole(
-    10_000,
-    'ms',
-    [10, 600_000],
-    [
-      'A waiting stream commits 200 and sends keep-alives before a proxy gives up on it.',
-      'half of the shortest idle limit found in common proxies',
-    ],
-  ),
-  'server.keepAliveCommentMs': whole(
-    10_000,
-    'ms',
-    [10, 600_000],
-    ['Interval of keep-alives on a waiting stream.', 'as earlyCommitMs'],
-  ),
-  'server.spoolBytesMax': whole(
-    4 * MIB,
-    'bytes',
-    [16 * KIB, GIB],
-    [
-      'A slow reader cannot hold an accelerator: its answer waits here.',
-      'a 100,000-token stream is below 20 MB; most are below 1 MB',
-    ],
-  ),
-  'server.spoolBytesTotalMax': whole(
-    128 * MIB,
-    'bytes',
-    [16 * KIB, 64 * GIB],
-    ['All spools together.', '32 slow readers at their bound'],
-  ),
-  'server.stallMs': whole(
-    30_000,
-    'ms',
-    [100, 3_600_000],
-    ['A reader that takes nothing for so long is cut.', 'own choice'],
-  ),
-  'server.connectMs': whole(
-    2_000,
-    'ms',
-    [10, 60_000],
-    ['Connecting to a node.', 'one lost SYN is repeated after a second'],
-  ),
-  'server.nodeIdleMs': whole(
-    120_000,
-    'ms',
-    [100, 86_400_000],
-    [
-      'Silence of a node between bytes; before the first byte the deadline rules.',
-      'longest prefill of common models',
-    ],
-  ),
-  'server.drainMs': whole(
-    30_000,
-    'ms',
-    [0, 3_600_000],
-    ['Running requests may go on for so long after SIGTERM.', 'termination grace of Kubernetes'],
-  ),
-  'server.overloadStatus': whole(
-    429,
-    'status',
-    [429, 503],
-    ['429 or 503, on the OpenAI and generic wire.', 'SDKs retry both'],
   ),
 } as const;
 
-const SURVIVAL = {
-  'survival.loopLagMs': whole(
-    200,
-    'ms',
-    [5, 60_000],
+const CACHE = {
+  'cache.bytesMax': whole(
+    32 * MIB,
+    'bytes',
+    [0, 64 * GIB],
     [
-      'Median of the last second; above it every answer is late by more than a first byte should be.',
-      'own choice: a fiftieth of the critical first-byte bound',
+      'All remembered answers, and those that are being recorded.',
+      'own choice: a tenth of the memory of a small gateway',
     ],
   ),
-  'survival.heapRatio': real(
-    0.85,
-    'ratio',
-    [0.1, 0.99],
-    ['Garbage collection takes over beyond this use of the heap or memory limit.', 'V8 practice'],
+  'cache.entryBytesMax': whole(
+    MIB,
+    'bytes',
+    [0, GIB],
+    [
+      'A larger answer is not remembered, so that one cannot drive out all others.',
+      'own choice: an image of 768 pixels in base64',
+    ],
   ),
-  'survival.descriptorsRatio': real(
-    0.9,
-    'ratio',
-    [0.1, 0.99],
-    ['Connections to nodes need descriptors too.', 'own choice'],
+  'cache.ttlMs': whole(
+    600_000,
+    'ms',
+    [1_000, 30 * DAY_MS],
+    [
+      'Older answers are forgotten: weights and adapters change behind a name.',
+      'own choice: the longest default deadline',
+    ],
+  ),
+  'cache.compareEvery': whole(
+    10,
+    'count',
+    [1, 1_000_000],
+    [
+      'One of so many fresh answers is compared with the remembered one: both are parsed for it.',
+      'own choice',
+    ],
   ),
 } as const;
 
@@ -524,6 +381,22 @@ const LISTS = {
     [0.001, 1_000_000],
     ['Share of a tenant inside its class.', 'equal shares'],
   ),
+  'models[].quality[].maxTokens': whole(
+    256,
+    'count',
+    [1, 10_000_000],
+    ['Longest answer at this quality.', 'no default'],
+  ),
+  'models[].quality[].maxTokensRatio': real(0.5, 'ratio', PART, [
+    'Longest answer at this quality, as a part of what was asked for.',
+    'no default',
+  ]),
+  'models[].quality[].steps': whole(
+    8,
+    'count',
+    [1, 1_000],
+    ['Most diffusion steps at this quality.', 'no default'],
+  ),
   'nodes[].slots': whole(1, 'tasks', [1, 100_000], ['Absent: the engine is asked.', 'no default']),
 } as const;
 
@@ -533,6 +406,8 @@ export const SETTINGS: Readonly<Record<SettingPath, Setting>> = Object.freeze({
   ...PLACEMENT,
   ...HEALTH,
   ...RETRY,
+  ...DEGRADE,
+  ...CACHE,
   ...SERVER,
   ...SURVIVAL,
   ...LISTS,

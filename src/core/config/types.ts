@@ -2,7 +2,16 @@
  * Configuration as the program uses it: complete, checked, frozen. Files and environment are read elsewhere; every
  * quantity has its unit in its name; defaults, with reasons, are in `defaults.ts`.
  */
-import type { Bytes, ClassName, DurationMs, ModelId, NodeId, Ratio, TenantId } from '../../base/units.ts';
+import type {
+  Bytes,
+  ClassName,
+  DurationMs,
+  ModelId,
+  NodeId,
+  Ratio,
+  TenantId,
+  Tokens,
+} from '../../base/units.ts';
 import type { ModelOffer } from '../request/needs.ts';
 
 export interface ClassConfig {
@@ -138,6 +147,45 @@ export interface ModelConfig {
   readonly id: ModelId;
   readonly aliases: readonly string[];
   readonly profile: WorkProfile;
+  /** Cheaper models that may stand in by consent, the first first. */
+  readonly variants?: readonly ModelVariant[];
+  /** Lower qualities of this model that may stand in by consent, the first first. */
+  readonly quality?: readonly QualityConfig[];
+  /** Answers that stand in when nothing else can, by consent. */
+  readonly default?: DefaultAnswers;
+  /** Switched off: nothing is sent to its nodes, and whoever consented gets a lesser answer. */
+  readonly off?: boolean;
+  /** Which weights it is: answers are never remembered across revisions. */
+  readonly revision?: string;
+}
+
+export interface ModelVariant {
+  readonly model: ModelId;
+}
+
+/** A lower quality: what of the request is lowered. What the client asks for is never raised. */
+export interface QualityConfig {
+  readonly name: string;
+  /** Longest answer, and the same as a part of what was asked for; the lesser holds. */
+  readonly maxTokens?: Tokens;
+  readonly maxTokensRatio?: Ratio;
+  /** Most diffusion steps. */
+  readonly steps?: number;
+  /** Largest image, `WIDTHxHEIGHT`. */
+  readonly size?: string;
+}
+
+/** By endpoint: the text of the answer. */
+export interface DefaultAnswers {
+  readonly chat?: string;
+  readonly completions?: string;
+}
+
+export interface DegradeConfig {
+  /** Classes whose requests may get a lesser answer, by their consent. */
+  readonly classes: readonly ClassName[];
+  /** A lesser task may wait this many times as long as a whole one before the gate per flow refuses it. */
+  readonly flowWaitTimes: number;
 }
 
 export interface SchedulerConfig {
@@ -152,6 +200,7 @@ export interface SchedulerConfig {
   readonly health: HealthConfig;
   readonly retry: RetryConfig;
   readonly gates: GatesConfig;
+  readonly degrade: DegradeConfig;
   readonly models: readonly ModelConfig[];
   /** Weights of configured tenants; a tenant that is absent has weight 1. */
   readonly tenantWeights: readonly { readonly id: TenantId; readonly weight: number }[];
@@ -166,6 +215,8 @@ export interface TenantConfig {
   readonly classDefault: ClassName;
   /** Whether the tenant sees node names in response headers. */
   readonly nodeVisible: boolean;
+  /** Tenants that name the same pool share remembered answers; without one a tenant shares with nobody. */
+  readonly cachePool?: string;
   readonly keys: readonly KeyConfig[];
 }
 
@@ -242,6 +293,16 @@ export interface SurvivalConfig {
   readonly descriptorsRatio: Ratio;
 }
 
+export interface CacheConfig {
+  /** `degrade`: only as a lesser answer, by consent. `always`: whenever there is one. */
+  readonly mode: 'off' | 'degrade' | 'always';
+  readonly bytesMax: Bytes;
+  readonly entryBytesMax: Bytes;
+  readonly ttlMs: DurationMs;
+  /** One of so many fresh answers to a remembered request is compared with the remembered one. */
+  readonly compareEvery: number;
+}
+
 export interface StateConfig {
   /** Folder of the registry and the admin token; '' keeps everything in memory. */
   readonly folder: string;
@@ -250,6 +311,7 @@ export interface StateConfig {
 export interface GatewayConfig {
   readonly scheduler: SchedulerConfig;
   readonly server: ServerConfig;
+  readonly cache: CacheConfig;
   readonly survival: SurvivalConfig;
   readonly state: StateConfig;
   /** Empty: no keys, loopback only, tenant `anonymous`. */

@@ -9,7 +9,10 @@ import type { Flow, ServedCounter } from './flow.ts';
 import type { Lane, LaneFlow } from './lane.ts';
 
 export class TaskRecord {
-  readonly spec: TaskSpec;
+  /** As it runs: a lesser one than was submitted once an alternative was taken. */
+  spec: TaskSpec;
+  /** Index of the alternative that stands in, or -1; those before it were taken or passed over. */
+  alternative = -1;
   /** Raised over the spec's for a class default that no node could meet. */
   deadlineAt: MonoUs;
   readonly submittedAt: MonoUs;
@@ -71,10 +74,19 @@ export class TaskRecord {
     this.submittedAt = now;
     this.deadlineAt = spec.deadlineAt;
     this.workUs = Math.max(1, Math.round(spec.workUs));
-    this.deadlineWorkUs = spec.stream
-      ? Math.max(1, Math.min(this.workUs, Math.round(spec.firstByteWorkUs)))
-      : this.workUs;
+    this.deadlineWorkUs = boundedWorkUs(spec, this.workUs);
   }
+
+  /** Makes it another task of the same request. Only while it is neither queued nor running. */
+  become(spec: TaskSpec): void {
+    this.spec = spec;
+    this.workUs = Math.max(1, Math.round(spec.workUs));
+    this.deadlineWorkUs = boundedWorkUs(spec, this.workUs);
+  }
+}
+
+function boundedWorkUs(spec: TaskSpec, workUs: RefUs): RefUs {
+  return spec.stream ? Math.max(1, Math.min(workUs, Math.round(spec.firstByteWorkUs))) : workUs;
 }
 
 /** Earlier deadline first, then earlier arrival. */

@@ -29,6 +29,8 @@ export type FailReason = 'node-failed' | 'node-timeout' | 'poison' | 'declined';
 
 export type Outcome =
   | { readonly kind: 'served' }
+  /** A lesser answer than asked for, by the client's consent. `alternative` is its index in the task's list. */
+  | { readonly kind: 'degraded'; readonly alternative: number }
   | ({ readonly kind: 'rejected'; readonly reason: RejectReason } & Refused)
   | ({ readonly kind: 'evicted'; readonly reason: EvictReason } & Refused)
   /** `declined`: the node judged the request itself wrong (a deterministic 4xx), which the client has received. */

@@ -2,6 +2,7 @@
  * A task: what the scheduler knows of one request. Shapes, prompts and credentials stay at the edge.
  */
 import type { Bytes, ClassName, ModelId, MonoUs, RefUs, TaskId, TenantId } from '../../base/units.ts';
+import type { Alternative } from '../degrade/alternative.ts';
 import type { Needs } from './needs.ts';
 
 export interface TaskSpec {
@@ -30,6 +31,8 @@ export interface TaskSpec {
   readonly stream: boolean;
   /** Hash of the body for the poison rule, or '' when none was taken. */
   readonly fingerprint: string;
+  /** Lesser answers that may stand in, the first first; absent when there are none. */
+  readonly alternatives?: readonly Alternative[] | undefined;
 }
 
 /** What the edge knows of a request's size; turned into work by the model's profile. */

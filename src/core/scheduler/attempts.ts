@@ -3,6 +3,7 @@
  * retries, the deadline while running, and the client leaving.
  */
 import type { DurationUs } from '../../base/units.ts';
+import type { BadEnd } from '../degrade/alternative.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
@@ -17,7 +18,8 @@ import type { Usage } from '../request/task.ts';
 import { assign, dispatchLane, dispatchNode, hasRoom } from './dispatch.ts';
 import { makeWay } from './make-way.ts';
 import { afterFailure, afterSuccess, closeRoom, isEvidence, refreshNode } from './marks.ts';
-import { dequeue, enqueue, evict, forget, settle } from './settle.ts';
+import { insteadOfWork } from './instead.ts';
+import { dequeue, enqueue, evict, forget, settle, settleOrDegrade } from './settle.ts';
 import { type SchedulerState, workModelOf } from './state.ts';
 
 /** A running task that took this many times its predicted time when its deadline came speaks against the node. */
@@ -28,7 +30,7 @@ const SOON: RetryHint = { retryable: true, afterUs: 0 };
 const SERVED: Outcome = { kind: 'served' };
 const CANCELLED: Outcome = { kind: 'cancelled' };
 const DECLINED: Outcome = { kind: 'failed', reason: 'declined', hint: NO_RETRY };
-const TIMED_OUT: Outcome = { kind: 'failed', reason: 'node-timeout', hint: SOON };
+const TIMED_OUT: BadEnd = { kind: 'failed', reason: 'node-timeout', hint: SOON };
 
 type FailedAttempt = Extract<AttemptResult, { kind: 'failed' }>;
 
@@ -91,7 +93,7 @@ export function expire(state: SchedulerState, task: TaskRecord): void {
   const node = task.node as NodeRecord;
   const isHanging = state.now - task.decidedAt > HANG_FACTOR * task.predictedUs;
   if (isHanging && isEvidence(node, task.decidedAt)) afterFailure(state, node, 'timeout');
-  stop(state, task, TIMED_OUT);
+  stop(state, task, insteadOfWork(state, task, TIMED_OUT));
   refreshNode(state, node);
 }
 
@@ -114,7 +116,7 @@ function succeeded(
   state.budget.deposit(actualUs, state.config.retry);
   correct(task, actualUs);
   if (isEvidence(node, task.decidedAt)) afterSuccess(state, node, done.elapsedUs);
-  finish(state, task, SERVED);
+  finish(state, task, task.alternative < 0 ? SERVED : { kind: 'degraded', alternative: task.alternative });
 }
 
 function failed(state: SchedulerState, task: TaskRecord, node: NodeRecord, result: FailedAttempt): void {
@@ -131,18 +133,18 @@ function failed(state: SchedulerState, task: TaskRecord, node: NodeRecord, resul
   }
   if (result.retryable && retry(state, task, node)) return;
   const reason = result.failure === 'timeout' ? 'node-timeout' : 'node-failed';
-  settle(state, task, { kind: 'failed', reason, hint: SOON });
+  const end: BadEnd = { kind: 'failed', reason, hint: SOON };
+  // Once a part of the answer has left, no other can stand in for it.
+  if (result.retryable && !task.hasFirstByte) settleOrDegrade(state, task, end);
+  else settle(state, task, end);
 }
 
 /** Puts the task back for another node, if one is left, the budget allows it and the attempts are not used up. */
 function retry(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
-  const { retry: config } = state.config;
-  if (task.hasFirstByte || task.attempts >= config.attemptsMax || state.isShuttingDown) return false;
-  const lane = state.fleet.laneFor(task.spec.model, task.spec.needs);
-  if (typeof lane === 'string') return false;
   task.triedNodes = [...(task.triedNodes ?? []), node.spec.id];
-  if (!hasOtherNode(state, lane, task)) return false;
-  if (!state.budget.withdraw(task.workUs, state.now, config)) return false;
+  if (task.hasFirstByte) return false;
+  const lane = state.fleet.laneFor(task.spec.model, task.spec.needs);
+  if (typeof lane === 'string' || !mayTryElsewhere(state, task, lane)) return false;
   const way = makeWay(state, lane, task);
   if (way === 'refused') return false;
   task.isRunning = false;
@@ -150,6 +152,13 @@ function retry(state: SchedulerState, task: TaskRecord, node: NodeRecord): boole
   if (way !== null) assign(state, lane, task, way);
   else if (hasRoom(lane)) dispatchLane(state, lane);
   return true;
+}
+
+/** Whether a task whose attempt failed may be tried again in this lane; takes the price of it from the budget. */
+export function mayTryElsewhere(state: SchedulerState, task: TaskRecord, lane: Lane): boolean {
+  const { retry: config } = state.config;
+  if (task.attempts >= config.attemptsMax || state.isShuttingDown) return false;
+  return hasOtherNode(state, lane, task) && state.budget.withdraw(task.workUs, state.now, config);
 }
 
 function hasOtherNode(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {

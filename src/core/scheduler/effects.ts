@@ -3,6 +3,7 @@
  * next event is applied; nothing may keep a reference to it.
  */
 import type { NodeId, TaskId } from '../../base/units.ts';
+import type { DegradeStep } from '../degrade/alternative.ts';
 import type { NodeState } from '../health/state.ts';
 import type { Outcome } from '../request/outcome.ts';
 
@@ -11,6 +12,8 @@ export interface EffectSink {
   admitted(taskId: TaskId): void;
   /** Send the task to this node. `attempt` counts from 1. */
   assign(taskId: TaskId, nodeId: NodeId, attempt: number): void;
+  /** A lesser answer was looked at. If it was taken, it stands in from now on: for assignments and outcomes that follow. */
+  degraded(taskId: TaskId, step: DegradeStep): void;
   /** Stop the running attempt as soon as the engine can; `attempt-ended` must still follow. */
   abort(taskId: TaskId, nodeId: NodeId): void;
   /** The task's only outcome. */
@@ -25,6 +28,7 @@ export interface EffectSink {
 export const SILENT_SINK: EffectSink = {
   admitted() {},
   assign() {},
+  degraded() {},
   abort() {},
   outcome() {},
   nodeState() {},

@@ -8,7 +8,7 @@ import type { ClassRecord } from '../queue/flow.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { dispatchLane, hasRoom } from './dispatch.ts';
-import { dequeue, enqueue, settle } from './settle.ts';
+import { dequeue, enqueue, evict, settleOrDegrade } from './settle.ts';
 import { applyConfig, classRecords, flowOf, type SchedulerState } from './state.ts';
 
 const RELAY_EVERY_US: DurationUs = 250_000;
@@ -34,8 +34,16 @@ export function reconfigure(state: SchedulerState, config: SchedulerConfig): voi
     relay(state, classes, config);
   }
   applyConfig(state, config);
+  if (state.modelsOff.size > 0) evictSwitchedOff(state);
   for (const lane of state.fleet.lanes.values()) lane.reweigh();
   for (const node of state.fleet.nodes.values()) state.fleet.place(node, state.now, config);
+}
+
+/** Nobody waits for a model that is switched off. What runs goes on. */
+function evictSwitchedOff(state: SchedulerState): void {
+  for (const task of queuedTasks(state)) {
+    if (state.modelsOff.has(task.spec.model)) evict(state, task, 'no-node');
+  }
 }
 
 /** Takes out every queued task and lays it into the lanes, and the classes, as they are now. O(queued x log). */
@@ -53,7 +61,11 @@ function relay(state: SchedulerState, classes: ClassRecord[], config: SchedulerC
   for (const task of tasks) {
     const lane = state.fleet.laneFor(task.spec.model, task.spec.needs);
     if (typeof lane === 'string') {
-      settle(state, task, { kind: 'evicted', reason: 'no-node', hint: { retryable: true, afterUs: 0 } });
+      settleOrDegrade(state, task, {
+        kind: 'evicted',
+        reason: 'no-node',
+        hint: { retryable: true, afterUs: 0 },
+      });
       continue;
     }
     enqueue(lane, task);

@@ -4,6 +4,7 @@
  * limits are checked elsewhere; this is the last door. What is sane already is passed on as it is, without a copy.
  */
 import type { DurationUs, MonoUs } from '../../base/units.ts';
+import { type Alternative, needsWork } from '../degrade/alternative.ts';
 import type { AttemptResult } from '../request/outcome.ts';
 import type { TaskSpec, Usage } from '../request/task.ts';
 import type { NodeMemory, NodeSpec } from './events.ts';
@@ -27,10 +28,25 @@ export function saneTask(spec: TaskSpec, now: MonoUs): TaskSpec {
     workUs === spec.workUs &&
     firstByteWorkUs === spec.firstByteWorkUs &&
     bytes === spec.bytes &&
-    deadlineAt === spec.deadlineAt;
+    deadlineAt === spec.deadlineAt &&
+    (spec.alternatives === undefined || spec.alternatives.every(isSaneAlternative));
   if (isSane) return spec;
   // By name, since it may be worked out when it is asked for, and then it is no member that is spread.
-  return { ...spec, fingerprint: spec.fingerprint, workUs, firstByteWorkUs, bytes, deadlineAt };
+  const { fingerprint } = spec;
+  const alternatives = spec.alternatives?.map(saneAlternative);
+  return { ...spec, fingerprint, workUs, firstByteWorkUs, bytes, deadlineAt, alternatives };
+}
+
+function isSaneAlternative(alternative: Alternative): boolean {
+  if (!needsWork(alternative)) return true;
+  const { workUs, firstByteWorkUs } = alternative;
+  return workUs === within(workUs, 1, WORK_US_MAX) && firstByteWorkUs === within(firstByteWorkUs, 1, workUs);
+}
+
+function saneAlternative(alternative: Alternative): Alternative {
+  if (!needsWork(alternative)) return alternative;
+  const workUs = within(alternative.workUs, 1, WORK_US_MAX);
+  return { ...alternative, workUs, firstByteWorkUs: within(alternative.firstByteWorkUs, 1, workUs) };
 }
 
 export function saneNode(spec: NodeSpec): NodeSpec {

@@ -16,6 +16,7 @@ import type { NodeRecord } from '../health/node-record.ts';
 import { attemptEnded, attemptFirstByte, attemptSent, cancel, expire } from './attempts.ts';
 import type { Scheduler } from './contract.ts';
 import { viewsOf } from './describe.ts';
+import { degradePending } from './degrade.ts';
 import { dispatchLane, hasRoom } from './dispatch.ts';
 import { SILENT_SINK } from './effects.ts';
 import type { SchedulerEvent } from './events.ts';
@@ -47,7 +48,10 @@ export function createScheduler(config: SchedulerConfig): Scheduler {
 const spillwayRules: SchedulerRules = {
   apply(state, event) {
     advance(state);
+    // Before the event, which may be about one of them; and after it.
+    if (state.degrading.length > 0) degradePending(state);
     handle(state, event);
+    if (state.degrading.length > 0) degradePending(state);
   },
   nextWakeAt,
 };

@@ -2,6 +2,7 @@
 import { invariant } from '../../base/assert.ts';
 import type { DurationUs } from '../../base/units.ts';
 import { flowWaitUs } from '../admission/feasibility.ts';
+import { type BadEnd, isReplaceable } from '../degrade/alternative.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { EvictReason, Outcome, RetryHint } from '../request/outcome.ts';
@@ -31,6 +32,12 @@ export function settle(state: SchedulerState, task: TaskRecord, outcome: Outcome
   state.out.outcome(task.spec.id, outcome);
 }
 
+/** Ends a task that is neither queued nor running badly, unless a lesser answer can stand in. */
+export function settleOrDegrade(state: SchedulerState, task: TaskRecord, end: BadEnd): void {
+  if (task.spec.alternatives !== undefined && isReplaceable(end)) state.degrading.push({ task, end });
+  else settle(state, task, end);
+}
+
 /** Drops the last reference to a task. */
 export function forget(state: SchedulerState, task: TaskRecord): void {
   state.tasks.delete(task.spec.id);
@@ -40,7 +47,7 @@ export function evict(state: SchedulerState, task: TaskRecord, reason: EvictReas
   const lane = task.lane as Lane;
   const hint = retryHint(lane, task);
   dequeue(state, task);
-  settle(state, task, { kind: 'evicted', reason, hint });
+  settleOrDegrade(state, task, { kind: 'evicted', reason, hint });
 }
 
 /** A retry would wait for the flow's queue to drain at its share, and for its own service. */

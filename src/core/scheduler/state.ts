@@ -7,6 +7,8 @@ import { createPrng, type Prng } from '../../base/prng.ts';
 import type { MonoUs, TaskId, TenantId } from '../../base/units.ts';
 import { Gates } from '../admission/gates.ts';
 import { PredictionMargin } from '../admission/margin.ts';
+import type { DegradeStep } from '../degrade/alternative.ts';
+import type { PendingEnd } from '../degrade/pending.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import { type Choice, type ChooseContext, emptyChoice } from '../placement/choose.ts';
@@ -47,6 +49,12 @@ export interface SchedulerState {
   readonly fleet: Fleet;
   /** Every task without an outcome or with a permit not yet released. */
   readonly tasks: Map<TaskId, TaskRecord>;
+  /** Tasks that may go on with a lesser answer; looked at before the event ends, and empty between events. */
+  readonly degrading: PendingEnd[];
+  /** The alternative that is being tried: told when the task is admitted with it. */
+  offered: DegradeStep | null;
+  /** Models that the configuration switches off. */
+  modelsOff: ReadonlySet<string>;
   readonly wheel: DeadlineWheel;
   readonly counts: Counts;
   /** Next instant at which a node's marks must be looked at. */
@@ -88,6 +96,9 @@ export function createState(config: SchedulerConfig): SchedulerState {
     tenantWeights: new Map(),
     fleet: new Fleet(classes),
     tasks: new Map(),
+    degrading: [],
+    offered: null,
+    modelsOff: new Set(),
     wheel: new DeadlineWheel(),
     counts: {
       arrived: 0,
@@ -127,6 +138,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
 export function applyConfig(state: SchedulerState, config: SchedulerConfig): void {
   state.config = config;
   state.gates.configure(config.gates);
+  state.modelsOff = new Set(config.models.filter((model) => model.off === true).map((model) => model.id));
   (state.context as { config: SchedulerConfig }).config = config;
   state.tenantWeights = new Map(config.tenantWeights.map((row) => [row.id, row.weight]));
   for (const record of state.classes) {

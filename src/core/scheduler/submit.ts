@@ -3,11 +3,12 @@
  * by its deadline, nothing is refused for queueing.
  */
 import { bestServiceUs, flowWaitUs, gateUs } from '../admission/feasibility.ts';
+import { isReplaceable } from '../degrade/alternative.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { ClassRecord } from '../queue/flow.ts';
 import type { Lane } from '../queue/lane.ts';
 import { TaskRecord } from '../queue/task-record.ts';
-import { NO_RETRY, type RejectReason, type RetryHint } from '../request/outcome.ts';
+import { NO_RETRY, type Outcome, type RejectReason, type RetryHint } from '../request/outcome.ts';
 import type { TaskSpec } from '../request/task.ts';
 import { assign, dispatchArrival, hasRoom } from './dispatch.ts';
 import { doubtfulNodeFor, idleNodeFor, makeWay } from './make-way.ts';
@@ -15,42 +16,58 @@ import { enqueue, retryHint } from './settle.ts';
 import { flowOf, type SchedulerState } from './state.ts';
 import type { IneligibleReason } from './views.ts';
 
+export type Rejection = Extract<Outcome, { kind: 'rejected' }>;
+
 export function submit(state: SchedulerState, spec: TaskSpec): void {
   state.counts.arrived += 1;
   const record = classOf(state, spec);
-  const refusal = refusedAtOnce(state, spec, record);
-  if (refusal !== null) return reject(state, spec, refusal, NO_RETRY);
-  const lane = state.fleet.laneFor(spec.model, spec.needs);
-  if (typeof lane === 'string') return rejectWithoutLane(state, spec, lane);
+  const early = refusedAtOnce(state, spec, record);
+  if (early !== null && spec.alternatives === undefined) return reject(state, spec, early);
   const task = new TaskRecord(spec, flowOf(state, record, spec.tenant), state.now);
+  const refusal = early ?? enter(state, task);
+  if (refusal === null) return;
+  if (spec.alternatives !== undefined && isReplaceable(refusal)) state.degrading.push({ task, end: refusal });
+  else reject(state, spec, refusal);
+}
+
+/** Admits the task, at its arrival or with another lesser answer, or tells why not. */
+export function enter(state: SchedulerState, task: TaskRecord): Rejection | null {
+  const { spec } = task;
+  if (state.modelsOff.size > 0 && state.modelsOff.has(spec.model)) return SWITCHED_OFF;
+  const lane = state.fleet.laneFor(spec.model, spec.needs);
+  if (typeof lane === 'string') return refusedWithoutLane(state, spec, lane);
   const bestUs = bestServiceUs(lane, task);
-  if (bestUs === Number.POSITIVE_INFINITY) return reject(state, spec, 'no-node', soonestReturn(state, lane));
+  if (bestUs === Number.POSITIVE_INFINITY) return rejection('no-node', soonestReturn(state, lane));
   const { admission } = state.config;
   if (!spec.deadlineWished) {
-    task.deadlineAt = Math.max(task.deadlineAt, state.now + Math.ceil(admission.serviceTimesMin * bestUs));
+    const leastUs = Math.ceil(admission.serviceTimesMin * bestUs);
+    task.deadlineAt = Math.max(task.deadlineAt, task.submittedAt + leastUs);
   }
   if (state.now + bestUs > task.deadlineAt) {
     const doubtful = doubtfulNodeFor(state, lane, task);
-    return doubtful === null ? reject(state, spec, 'too-slow', NO_RETRY) : admit(state, lane, task, doubtful);
+    return doubtful === null ? TOO_SLOW : admit(state, lane, task, doubtful);
   }
   const claimed = claimPastGate(state, lane, task);
   if (claimed === 'refused') {
     lane.saturatedUntil = state.now + admission.flowWaitMsMax * 1_000;
-    return reject(state, spec, 'deadline-infeasible', retryHint(lane, task));
+    return rejection('deadline-infeasible', retryHint(lane, task));
   }
   if (claimed !== null) return admit(state, lane, task, claimed);
   const way = makeWay(state, lane, task);
-  if (way === 'refused') return reject(state, spec, 'queue-full', retryHint(lane, task));
-  admit(state, lane, task, way);
+  if (way === 'refused') return rejection('queue-full', retryHint(lane, task));
+  return admit(state, lane, task, way);
 }
 
-function admit(state: SchedulerState, lane: Lane, task: TaskRecord, claimed: NodeRecord | null): void {
-  state.tasks.set(task.spec.id, task);
-  state.wheel.add(task);
+function admit(state: SchedulerState, lane: Lane, task: TaskRecord, claimed: NodeRecord | null): null {
+  const { id } = task.spec;
+  state.tasks.set(id, task);
+  if (task.wheelSlot < 0) state.wheel.add(task);
   enqueue(lane, task);
-  state.out.admitted(task.spec.id);
+  if (state.offered !== null) state.out.degraded(id, state.offered);
+  state.out.admitted(id);
   if (claimed !== null) assign(state, lane, task, claimed);
   else if (hasRoom(lane)) dispatchArrival(state, lane, task);
+  return null;
 }
 
 function classOf(state: SchedulerState, spec: TaskSpec): ClassRecord {
@@ -58,11 +75,11 @@ function classOf(state: SchedulerState, spec: TaskSpec): ClassRecord {
   return known ?? (state.classes.at(-1) as ClassRecord);
 }
 
-function refusedAtOnce(state: SchedulerState, spec: TaskSpec, record: ClassRecord): RejectReason | null {
-  if (state.isShuttingDown) return 'shutting-down';
-  if (record.index >= state.classes.length - state.shedClasses) return 'self-protection';
+export function refusedAtOnce(state: SchedulerState, spec: TaskSpec, record: ClassRecord): Rejection | null {
+  if (state.isShuttingDown) return SHUTTING_DOWN;
+  if (record.index >= state.classes.length - state.shedClasses) return SELF_PROTECTION;
   // A fingerprint may be worked out when it is asked for.
-  if (state.poison.size > 0 && state.poison.isMarked(spec.fingerprint, state.now)) return 'poison';
+  if (state.poison.size > 0 && state.poison.isMarked(spec.fingerprint, state.now)) return POISON;
   return null;
 }
 
@@ -75,23 +92,31 @@ function claimPastGate(state: SchedulerState, lane: Lane, task: TaskRecord): Nod
   return state.gates.refuses('flow-wait') ? 'refused' : null;
 }
 
-function reject(state: SchedulerState, spec: TaskSpec, reason: RejectReason, hint: RetryHint): void {
+function reject(state: SchedulerState, spec: TaskSpec, refusal: Rejection): void {
   state.counts.rejected += 1;
-  const isPassing = reason === 'shutting-down' || reason === 'self-protection';
-  state.out.outcome(spec.id, {
-    kind: 'rejected',
-    reason,
-    hint: isPassing ? { retryable: true, afterUs: 0 } : hint,
-  });
+  state.out.outcome(spec.id, refusal);
 }
 
-function rejectWithoutLane(state: SchedulerState, spec: TaskSpec, missing: IneligibleReason): void {
+function rejection(reason: RejectReason, hint: RetryHint): Rejection {
+  return { kind: 'rejected', reason, hint };
+}
+
+const SOON: RetryHint = Object.freeze({ retryable: true, afterUs: 0 });
+const SHUTTING_DOWN = rejection('shutting-down', SOON);
+const SELF_PROTECTION = rejection('self-protection', SOON);
+const POISON = rejection('poison', NO_RETRY);
+const TOO_SLOW = rejection('too-slow', NO_RETRY);
+const SWITCHED_OFF: Rejection = {
+  ...rejection('no-node', SOON),
+  cause: 'the model is switched off by configuration',
+};
+
+function refusedWithoutLane(state: SchedulerState, spec: TaskSpec, missing: IneligibleReason): Rejection {
   if (missing === 'model-not-offered') {
     const isConfigured = state.config.models.some((model) => model.id === spec.model);
-    const hint = isConfigured ? { retryable: true, afterUs: 0 } : NO_RETRY;
-    return reject(state, spec, isConfigured ? 'no-node' : 'unknown-model', hint);
+    return isConfigured ? rejection('no-node', SOON) : rejection('unknown-model', NO_RETRY);
   }
-  reject(state, spec, missing === 'context-too-long' ? 'context-too-long' : 'capability-missing', NO_RETRY);
+  return rejection(missing === 'context-too-long' ? 'context-too-long' : 'capability-missing', NO_RETRY);
 }
 
 /** When the first closed node of the lane may take work again. */

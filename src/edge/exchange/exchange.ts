@@ -148,6 +148,9 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
       case 'served':
         this.#count('served');
         break;
+      case 'degraded':
+        this.#count('degraded');
+        break;
       case 'cancelled':
         // Usually nobody is left to tell; a task that somebody else cancelled still owes its client an answer.
         if (this.#isSilent()) this.#count('cancelled');
