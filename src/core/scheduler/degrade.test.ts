@@ -166,6 +166,16 @@ describe('a task that waits', () => {
     expect(world.outcomes.get(2)).toMatchObject({ kind: 'degraded' });
   });
 
+  test('has its lesser answer before its client can leave in the same instant', () => {
+    const world = worldOf([['a', 'm']]);
+    world.submit(taskSpec(1, { className: 'critical', workUs: 50 * S }));
+    world.submit(low(2, [DEFAULT], { deadlineAt: 10 * S, workUs: S, tenant: 'other' }));
+    world.now = 20 * S;
+    world.apply({ kind: 'cancel', taskId: 2 });
+    expect(world.outcomes.get(2)).toEqual({ kind: 'degraded', alternative: 0 });
+    expect(world.accounts).toMatchObject({ degraded: 1, cancelled: 0, queued: 0 });
+  });
+
   test('goes on as the lesser task of a cheaper model when its own is switched off, and whole again when it is back', () => {
     const world = worldOf([
       ['a', 'm'],
