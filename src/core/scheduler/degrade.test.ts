@@ -168,7 +168,7 @@ describe('a task that waits', () => {
 
   test('has its lesser answer before its client can leave in the same instant', () => {
     const world = worldOf([['a', 'm']]);
-    world.submit(taskSpec(1, { className: 'critical', workUs: 50 * S }));
+    world.submit(taskSpec(1, { className: 'critical', workUs: 5 * S }));
     world.submit(low(2, [DEFAULT], { deadlineAt: 10 * S, workUs: S, tenant: 'other' }));
     world.now = 20 * S;
     world.apply({ kind: 'cancel', taskId: 2 });
