@@ -1,5 +1,14 @@
 /** What the edge submits of a request. */
-import type { Bytes, ClassName, DurationUs, ModelId, MonoUs, RefUs, TenantId } from '../base/units.ts';
+import type {
+  Bytes,
+  ClassName,
+  DurationUs,
+  ModelId,
+  MonoUs,
+  RefUs,
+  TenantId,
+  Tokens,
+} from '../base/units.ts';
 import type { Needs } from '../core/request/needs.ts';
 import type { WorkEstimate } from '../core/scheduler/contract.ts';
 import type { SubmitSpec } from '../runtime/contract.ts';
@@ -24,6 +33,8 @@ export class Submission implements SubmitSpec {
   readonly needs: Needs;
   readonly workUs: RefUs;
   readonly firstByteWorkUs: RefUs;
+  readonly tokens: Tokens;
+  readonly promptTokens: Tokens;
   readonly bytes: Bytes;
   readonly deadlineUs: DurationUs;
   readonly deadlineWished: boolean;
@@ -41,6 +52,8 @@ export class Submission implements SubmitSpec {
       : request.needs;
     this.workUs = estimate.workUs;
     this.firstByteWorkUs = request.stream ? estimate.firstByteWorkUs : estimate.workUs;
+    this.tokens = estimate.tokens;
+    this.promptTokens = estimate.promptTokens;
     this.bytes = request.body.length;
     this.deadlineUs = parts.deadlineUs;
     this.deadlineWished = parts.deadlineWished;

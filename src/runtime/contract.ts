@@ -7,12 +7,14 @@ import type { GatewayConfig, NodeConfig } from '../core/config/types.ts';
 import type {
   AttemptResult,
   FailureKind,
+  LimitsView,
   Outcome,
   RejectReason,
   RetryHint,
 } from '../core/request/outcome.ts';
 import type { DegradeStep } from '../core/degrade/index.ts';
 import type { RequestShape, TaskSpec, Usage } from '../core/request/task.ts';
+import type { LimiterView } from '../core/limits/index.ts';
 import type { GateCount } from '../core/admission/gates.ts';
 import type { WorkEstimate } from '../core/scheduler/contract.ts';
 import type { NodeView, QueueView, TaskView } from '../core/scheduler/views.ts';
@@ -162,6 +164,10 @@ export interface Gateway {
   queue(): QueueView;
   /** What each protective gate refused, or would have refused in shadow. */
   gates(): readonly GateCount[];
+  /** What is left to a tenant of limits of its own; undefined when it has none, or they are not in force. */
+  limitsOf(tenant: string): LimitsView | undefined;
+  /** Everything that is limited, in the order of the configuration: tenants, classes, models, then tenants without a name. */
+  limits(): readonly LimiterView[];
   request(publicId: string): RequestView | undefined;
   dump(): unknown;
   /** The gateway's own survival: refuse this many of the lowest classes. */

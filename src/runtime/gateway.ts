@@ -144,6 +144,8 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
     removeNode: (nodeId) => fleet.removeNode(nodeId),
     queue: () => scheduler.queue(now()),
     gates: () => scheduler.gates(),
+    limitsOf: (tenant) => scheduler.limitsOf(tenant, now()),
+    limits: () => scheduler.limits(now()),
     request(publicId) {
       const row = table.find(publicId);
       if (row === undefined) return undefined;

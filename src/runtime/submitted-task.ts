@@ -1,6 +1,6 @@
 /** What the scheduler is told of a submitted request. */
-import type { Bytes, ClassName, ModelId, MonoUs, RefUs, TaskId, TenantId } from '../base/units.ts';
 import type { Alternative } from '../core/degrade/index.ts';
+import type { Bytes, ClassName, ModelId, MonoUs, RefUs, TaskId, TenantId, Tokens } from '../base/units.ts';
 import type { Needs } from '../core/request/needs.ts';
 import type { TaskSpec } from '../core/request/task.ts';
 import type { SubmitSpec } from './contract.ts';
@@ -14,6 +14,8 @@ export class SubmittedTask implements TaskSpec {
   readonly needs: Needs;
   readonly workUs: RefUs;
   readonly firstByteWorkUs: RefUs;
+  readonly tokens: Tokens;
+  readonly promptTokens: Tokens;
   readonly bytes: Bytes;
   readonly deadlineAt: MonoUs;
   readonly deadlineWished: boolean;
@@ -29,6 +31,8 @@ export class SubmittedTask implements TaskSpec {
     this.needs = spec.needs;
     this.workUs = spec.workUs;
     this.firstByteWorkUs = spec.firstByteWorkUs;
+    this.tokens = spec.tokens ?? 0;
+    this.promptTokens = spec.promptTokens ?? 0;
     this.bytes = spec.bytes;
     this.deadlineAt = spec.receivedAt + spec.deadlineUs;
     this.deadlineWished = spec.deadlineWished;

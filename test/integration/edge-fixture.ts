@@ -10,10 +10,12 @@ import { defaultGatewayConfig, type GatewayOverrides } from '../../src/core/conf
 import type { GatewayConfig } from '../../src/core/config/types.ts';
 import {
   type AttemptResult,
+  type LimitsView,
   NO_RETRY,
   type Outcome,
   type RetryHint,
 } from '../../src/core/request/outcome.ts';
+import type { WorkEstimate } from '../../src/core/scheduler/contract.ts';
 import { createDataPlane, type DataPlane } from '../../src/edge/data-plane.ts';
 import { type MetricsSink, NO_METRICS } from '../../src/ports/metrics-sink.ts';
 import type { Gateway, SubmitSpec, TaskListener } from '../../src/runtime/contract.ts';
@@ -49,6 +51,8 @@ export class FakeGateway {
   /** What was done against the contract; empty in a passing test. */
   readonly breaches: string[] = [];
   assignments = 0;
+  /** What is left to every tenant. */
+  limits: LimitsView | undefined;
   aliases: Record<string, string> = { 'gpt-alias': 'tiny' };
   known: string[] = ['tiny', 'org/big-model', 'embed', 'paint'];
   #nextId = 1;
@@ -128,11 +132,19 @@ export class FakeGateway {
     } else this.#end(task, { kind: 'failed', reason: 'node-failed', hint: SOON });
   }
 
-  estimate(
-    _model: string,
-    shape: { promptBytes: number },
-  ): { workUs: number; firstByteWorkUs: number; contextTokens: number } {
-    return { workUs: 1_000, firstByteWorkUs: 500, contextTokens: Math.ceil(shape.promptBytes / 4) };
+  estimate(_model: string, shape: { promptBytes: number }): WorkEstimate {
+    const promptTokens = Math.ceil(shape.promptBytes / 4);
+    return {
+      workUs: 1_000,
+      firstByteWorkUs: 500,
+      contextTokens: promptTokens,
+      tokens: promptTokens,
+      promptTokens,
+    };
+  }
+
+  limitsOf(): LimitsView | undefined {
+    return this.limits;
   }
 
   learn(...args: unknown[]): void {

@@ -207,7 +207,7 @@ export function createPlainScheduler(): PlainScheduler {
       applying = false;
     },
     nextWakeAt: () => plain.wakeAt,
-    estimate: () => ({ workUs: 1, firstByteWorkUs: 1, contextTokens: 0 }),
+    estimate: () => ({ workUs: 1, firstByteWorkUs: 1, contextTokens: 0, tokens: 0, promptTokens: 0 }),
     learn() {},
     classDeadlineUs: () => 1_000_000,
     accounts: () => ({
@@ -229,6 +229,8 @@ export function createPlainScheduler(): PlainScheduler {
     nodeMemory: (nodeId) => nodes.get(nodeId)?.memory,
     models: () => [],
     gates: () => [],
+    limitsOf: () => undefined,
+    limits: () => [],
     queue: () => ({
       ...group,
       depth: queue.length,

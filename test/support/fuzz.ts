@@ -46,6 +46,8 @@ export type Step =
       readonly fingerprint: string;
       readonly needs: Partial<Needs>;
       readonly alternatives: readonly Alternative[] | undefined;
+      readonly tokens: number;
+      readonly promptTokens: number;
     }
   | { readonly kind: 'cancel' | 'sent' | 'first-byte'; readonly pick: number }
   | { readonly kind: 'end'; readonly pick: number; readonly result: AttemptResult }
@@ -109,6 +111,12 @@ export function resultArbitrary(absurd: boolean): fc.Arbitrary<AttemptResult> {
     { arbitrary: fc.constant<AttemptResult>({ kind: 'aborted' }), weight: 1 },
     {
       arbitrary: fc
+        .record({ outputTokens: tokens })
+        .map((passed): AttemptResult => ({ kind: 'aborted', passed })),
+      weight: 1,
+    },
+    {
+      arbitrary: fc
         .record({
           failure: fc.constantFrom(...FAILURES),
           retryable: fc.boolean(),
@@ -152,6 +160,8 @@ function submitArbitrary(absurd: boolean): fc.Arbitrary<Step> {
       capabilities: fc.constantFrom(...capabilities),
     }),
     alternatives: fc.option(alternativesArbitrary(absurd), { nil: undefined }),
+    tokens: number(fc.nat(900), absurd),
+    promptTokens: number(fc.nat(400), absurd),
   });
 }
 

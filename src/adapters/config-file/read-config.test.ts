@@ -221,6 +221,40 @@ tenants: [{ id: t, keys: [hunter2] }]`;
     expect(wrong.kind === 'issues' && wrong.issues.length).toBe(2);
   });
 
+  test('reads limits of tenants, classes and models, and says where one is wrong', () => {
+    const { config: value } = config(`tenantLimits: { requestsPerMinute: 60 }
+tenants: [{ id: acme, limits: { tokensPerMinute: 1000, tokensBurst: 500, concurrency: 2 } }, { id: free, limits: {} }]
+classes: [{ name: normal, limits: { concurrency: 9 } }]
+models: [{ id: m, limits: { requestsPerMinute: 5 }, imageTokens: 1000 }]`);
+    expect(value.scheduler).toMatchObject({
+      tenantLimits: { requestsPerMinute: 60 },
+      tenantLimitsOwn: [
+        { id: 'acme', limits: { tokensPerMinute: 1_000, tokensBurst: 500, concurrency: 2 } },
+        { id: 'free', limits: {} },
+      ],
+      classes: [{ limits: { concurrency: 9 } }],
+      models: [{ limits: { requestsPerMinute: 5 }, imageTokens: 1_000 }],
+    });
+    const wrong = `tenantLimits: { requestsPerMinute: 0 }
+tenants:
+  - id: acme
+    limits:
+      tokensBurst: 10
+      concurrency: 1.5
+      requestPerMinute: 3
+models:
+  - { id: m, limits: { tokensPerMinute: 1e12 } }`;
+    expect(issues(wrong)).toEqual([
+      'spillway.yaml:1:36: tenantLimits.requestsPerMinute: Expected a whole number from 1 to 1000000000 requests per minute (received 0)',
+      'spillway.yaml:7:7: tenants[0].limits.requestPerMinute: Unknown key; did you mean requestsPerMinute?',
+      'spillway.yaml:9:41: models[0].limits.tokensPerMinute: Expected a whole number from 1 to 1000000000 tokens per minute (received 1000000000000)',
+    ]);
+    expect(issues(wrong.replace('      requestPerMinute: 3\n', '')).slice(1, 3)).toEqual([
+      'spillway.yaml:5:20: tenants[0].limits.tokensBurst: Expected tokensPerMinute beside it: a burst is the size of that limit (received 10)',
+      'spillway.yaml:6:20: tenants[0].limits.concurrency: Expected a whole number from 1 to 10000000 requests (received 1.5)',
+    ]);
+  });
+
   test('says what is missing among certificate files', () => {
     expect(issues('server: { tls: { cert: a.pem, key: b.pem } }')).toEqual([
       'spillway.yaml:1:24: server.tls.cert: Expected a readable file (ENOENT) (received "a.pem")',

@@ -4,7 +4,7 @@
  * ranges stand here as annotations, for the JSON Schema that editors read.
  */
 import { z } from 'zod';
-import { GATE_NAMES, SETTINGS, type SettingPath } from '../../core/config/index.ts';
+import { GATE_NAMES, LIMIT_NAMES, SETTINGS, type SettingPath } from '../../core/config/index.ts';
 
 type Shape = Record<string, z.ZodType>;
 
@@ -90,12 +90,21 @@ const nodeTls: z.ZodObject<Shape> = z.strictObject({
   key: text('Path of the private key of our certificate.').optional(),
 });
 
+const limits = z.strictObject(
+  Object.fromEntries(LIMIT_NAMES.map((name) => [name, setting(`tenants[].limits.${name}`, false)])),
+);
+
+function limitsOf(whom: string): z.ZodOptional<z.ZodType> {
+  return limits.meta({ description: `Limits of ${whom}; what is absent is not limited.` }).optional();
+}
+
 export const classSchema: z.ZodObject<Shape> = z.strictObject({
   name: text('Name of the class; the most important class comes first.'),
   weight: setting('classes[].weight', false),
   shareMin: setting('classes[].shareMin', false),
   firstByteMs: setting('classes[].firstByteMs', false),
   completionMs: setting('classes[].completionMs', false),
+  limits: limitsOf('all requests of the class together'),
 });
 
 export const modelSchema: z.ZodObject<Shape> = z.strictObject({
@@ -127,6 +136,8 @@ export const modelSchema: z.ZodObject<Shape> = z.strictObject({
     .optional(),
   off: z.boolean().meta({ description: 'Switched off: nothing is sent to it.', default: false }).optional(),
   revision: text('Which weights it is: answers are not remembered across revisions.').optional(),
+  limits: limitsOf('all requests for the model together'),
+  imageTokens: setting('models[].imageTokens'),
 });
 
 const key: z.ZodObject<Shape> = z
@@ -145,6 +156,7 @@ export const tenantSchema: z.ZodObject<Shape> = z.strictObject({
   classDefault: text('Class of a request without a wish.').optional(),
   cachePool: text('Tenants that name the same pool share remembered answers.').optional(),
   nodeVisible: z.boolean().meta({ description: 'Whether answers name the node.', default: true }).optional(),
+  limits: limitsOf('the tenant; empty: none, whatever tenantLimits says'),
   keys: z.array(key).optional(),
 });
 
@@ -218,6 +230,7 @@ export const configSchema: z.ZodObject<Shape> = z
         ...section('cache'),
       })
       .optional(),
+    tenantLimits: limitsOf('each tenant that has none of its own'),
     models: z.array(modelSchema).optional(),
     tenants: z.array(tenantSchema).optional(),
     nodes: z.array(nodeSchema).optional(),

@@ -3,11 +3,11 @@
  * names, references that exist. Every broken rule is reported, not the first.
  */
 import { checkDegrade } from './check-degrade.ts';
-import type { ConfigInput, ConfigIssue, NodeInput, TenantInput } from './input.ts';
+import type { ConfigInput, ConfigIssue, NodeInput, Partially, TenantInput } from './input.ts';
 import { pathText, receivedText } from './input.ts';
 import { parseNodeUrl } from './node-url.ts';
 import { SETTINGS, type Setting, type SettingPath } from './settings.ts';
-import type { GatewayConfig } from './types.ts';
+import type { GatewayConfig, LimitsConfig } from './types.ts';
 
 /** Most entries of a list: far above any fleet of one gateway, so that a runaway generator is noticed. */
 export const CONFIG_LIST_MAX: Readonly<Record<'classes' | 'models' | 'tenants' | 'nodes', number>> =
@@ -119,7 +119,32 @@ function checkRanges(input: ConfigInput, issues: Issues): void {
   eachOf(input.tenants, (entry, i) =>
     checkNumber(['tenants', i, 'weight'], 'tenants[].weight', entry.weight, issues),
   );
+  eachOf(input.models, (entry, i) =>
+    checkNumber(['models', i, 'imageTokens'], 'models[].imageTokens', entry.imageTokens, issues),
+  );
+  for (const list of ['tenants', 'classes', 'models'] as const) {
+    eachOf<{ readonly limits?: Partially<LimitsConfig> | undefined }>(input[list], (entry, i) =>
+      checkLimits([list, i, 'limits'], entry.limits, issues),
+    );
+  }
+  checkLimits(['tenantLimits'], input.tenantLimits, issues);
   eachOf(input.nodes, (entry, i) => checkNumber(['nodes', i, 'slots'], 'nodes[].slots', entry.slots, issues));
+}
+
+/** A burst is the size of a bucket; without a rate there is none. */
+const BURSTS = { requestsBurst: 'requestsPerMinute', tokensBurst: 'tokensPerMinute' } as const;
+
+function checkLimits(path: Path, limits: Partially<LimitsConfig> | undefined, issues: Issues): void {
+  if (limits === undefined) return;
+  for (const [key, value] of Object.entries(limits)) {
+    const setting = `tenants[].limits.${key}` as SettingPath;
+    if (Object.hasOwn(SETTINGS, setting)) checkNumber([...path, key], setting, value, issues);
+  }
+  for (const [burst, rate] of Object.entries(BURSTS)) {
+    const value = limits[burst as keyof typeof BURSTS];
+    if (value !== undefined && limits[rate] === undefined)
+      issues.add([...path, burst], `Expected ${rate} beside it: a burst is the size of that limit`, value);
+  }
 }
 
 function eachOf<T>(

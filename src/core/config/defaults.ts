@@ -193,6 +193,7 @@ export function defaultSchedulerConfig(overrides: SchedulerOverrides = {}): Sche
     defaultClass: DEFAULT_CLASS,
     models: [],
     tenantWeights: [],
+    tenantLimitsOwn: [],
     ...overrides,
     bounds: Object.freeze({ ...defaultBounds(), ...overrides.bounds }),
     admission: Object.freeze({ ...DEFAULT_ADMISSION, ...overrides.admission }),

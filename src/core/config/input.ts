@@ -12,6 +12,7 @@ import type {
   GatesConfig,
   HealthConfig,
   KeyConfig,
+  LimitsConfig,
   NodeProtocol,
   NodeTlsConfig,
   ModelVariant,
@@ -34,12 +35,15 @@ export interface ClassInput {
   readonly shareMin?: number | undefined;
   readonly firstByteMs?: number | undefined;
   readonly completionMs?: number | undefined;
+  readonly limits?: Partially<LimitsConfig> | undefined;
 }
 
 export interface ModelInput {
   readonly id: string;
   readonly aliases?: readonly string[] | undefined;
   readonly profile?: WorkProfile | undefined;
+  readonly limits?: Partially<LimitsConfig> | undefined;
+  readonly imageTokens?: number | undefined;
   readonly variants?: readonly ModelVariant[] | undefined;
   readonly quality?: readonly QualityInput[] | undefined;
   readonly default?: Partially<DefaultAnswers> | undefined;
@@ -58,6 +62,7 @@ export interface TenantInput {
   readonly classDefault?: string | undefined;
   readonly nodeVisible?: boolean | undefined;
   readonly cachePool?: string | undefined;
+  readonly limits?: Partially<LimitsConfig> | undefined;
   readonly keys?: readonly KeyConfig[] | undefined;
 }
 
@@ -88,6 +93,7 @@ export interface ConfigInput {
   readonly gates?: Partially<GatesConfig> | undefined;
   readonly degrade?: Partially<DegradeConfig> | undefined;
   readonly cache?: Partially<CacheConfig> | undefined;
+  readonly tenantLimits?: Partially<LimitsConfig> | undefined;
   readonly models?: readonly (ModelInput | undefined)[] | undefined;
   readonly tenants?: readonly (TenantInput | undefined)[] | undefined;
   readonly nodes?: readonly (NodeInput | undefined)[] | undefined;

@@ -11,6 +11,11 @@ const WITHOUT_DEFAULT: ReadonlySet<string> = new Set([
   'models[].quality[].maxTokens',
   'models[].quality[].maxTokensRatio',
   'models[].quality[].steps',
+  'tenants[].limits.requestsPerMinute',
+  'tenants[].limits.requestsBurst',
+  'tenants[].limits.tokensPerMinute',
+  'tenants[].limits.tokensBurst',
+  'tenants[].limits.concurrency',
 ]);
 
 export function settingsReference(): string {

@@ -34,6 +34,7 @@ import { defaultOf } from './settings.ts';
 import type {
   ClassConfig,
   GatewayConfig,
+  LimitsConfig,
   ModelConfig,
   NodeConfig,
   SchedulerConfig,
@@ -90,6 +91,10 @@ function buildScheduler(input: ConfigInput, memoryLimitBytes: Bytes): SchedulerC
       id: entry.id,
       weight: entry.weight ?? defaultOf('tenants[].weight'),
     })),
+    ...limitsOf('tenantLimits', input.tenantLimits),
+    tenantLimitsOwn: present(input.tenants).flatMap(({ id, limits }) =>
+      limits === undefined ? [] : [{ id, limits: fill(NO_LIMITS, limits) }],
+    ),
   };
 }
 
@@ -107,21 +112,35 @@ function buildClass(entry: ClassInput): ClassConfig {
     shareMin: entry.shareMin ?? known?.shareMin ?? defaultOf('classes[].shareMin'),
     firstByteMs: entry.firstByteMs ?? known?.firstByteMs ?? defaultOf('classes[].firstByteMs'),
     completionMs: entry.completionMs ?? known?.completionMs ?? defaultOf('classes[].completionMs'),
+    ...limitsOf('limits', entry.limits),
   };
 }
 
 function buildModel(entry: ModelInput): ModelConfig {
-  const { variants, quality, off, revision } = entry;
+  const { variants, quality, off, revision, imageTokens } = entry;
   return {
     id: entry.id,
     aliases: entry.aliases ?? [],
     profile: entry.profile ?? DEFAULT_PROFILE,
+    ...limitsOf('limits', entry.limits),
+    ...(imageTokens === undefined ? {} : { imageTokens }),
     ...(variants === undefined ? {} : { variants }),
     ...(quality === undefined ? {} : { quality: quality.map((one) => fill({ name: one.name }, one)) }),
     ...(entry.default === undefined ? {} : { default: fill({}, entry.default) }),
     ...(off === undefined ? {} : { off }),
     ...(revision === undefined ? {} : { revision }),
   };
+}
+
+const NO_LIMITS: LimitsConfig = Object.freeze({});
+
+/** The field of that name where limits are given, even empty ones: they say that there are none. */
+function limitsOf<Name extends string>(
+  name: Name,
+  limits: Partially<LimitsConfig> | undefined,
+): { readonly [K in Name]?: LimitsConfig } {
+  if (limits === undefined) return {};
+  return { [name]: fill(NO_LIMITS, limits) } as { readonly [K in Name]?: LimitsConfig };
 }
 
 /** The default class of a tenant is the gateway's, lowered to the tenant's ceiling. */
@@ -136,6 +155,7 @@ function buildTenant(entry: TenantInput, scheduler: SchedulerConfig): TenantConf
     classCeiling: ceiling,
     classDefault: entry.classDefault ?? classDefault,
     nodeVisible: entry.nodeVisible ?? true,
+    ...limitsOf('limits', entry.limits),
     keys: entry.keys ?? [],
     ...(entry.cachePool === undefined ? {} : { cachePool: entry.cachePool }),
   };

@@ -11,7 +11,11 @@ export interface Setting {
     | 'multiple'
     | 'port'
     | 'status'
-    | 'weight';
+    | 'weight'
+    | 'requests'
+    | 'requests per minute'
+    | 'tokens'
+    | 'tokens per minute';
   readonly min: number;
   readonly max: number;
   readonly integer: boolean;

@@ -7,8 +7,10 @@
  * named where a value follows them.
  */
 import { DAY_MS, GIB, KIB, MIB, PART, real, type Setting, UNIT_SHARE, whole } from './setting.ts';
+import { LIMITS, type LimitSetting } from './settings-limits.ts';
 import { SERVER, type ServerSetting, SURVIVAL } from './settings-server.ts';
 
+export { LIMIT_NAMES } from './settings-limits.ts';
 export type { Setting } from './setting.ts';
 
 export type SettingPath =
@@ -24,6 +26,7 @@ export type SettingPath =
   | ServerSetting
   | `classes[].${'weight' | 'shareMin' | 'firstByteMs' | 'completionMs'}`
   | 'tenants[].weight'
+  | LimitSetting
   | 'nodes[].slots';
 
 const BOUNDS = {
@@ -410,6 +413,7 @@ export const SETTINGS: Readonly<Record<SettingPath, Setting>> = Object.freeze({
   ...CACHE,
   ...SERVER,
   ...SURVIVAL,
+  ...LIMITS,
   ...LISTS,
 });
 

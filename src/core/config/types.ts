@@ -14,6 +14,19 @@ import type {
 } from '../../base/units.ts';
 import type { ModelOffer } from '../request/needs.ts';
 
+/** What a tenant, a class or a model may use; what is absent is not limited. */
+export interface LimitsConfig {
+  readonly requestsPerMinute?: number;
+  /** Most requests at once; absent: those of one minute. */
+  readonly requestsBurst?: number;
+  /** Prompt and output together. */
+  readonly tokensPerMinute?: number;
+  /** Most tokens at once; absent: those of one minute. */
+  readonly tokensBurst?: number;
+  /** Requests that may be queued or running at the same time. */
+  readonly concurrency?: number;
+}
+
 export interface ClassConfig {
   readonly name: ClassName;
   /** Share of served work relative to the other backlogged classes. */
@@ -24,6 +37,8 @@ export interface ClassConfig {
   readonly firstByteMs: DurationMs;
   /** Default bound on completion. */
   readonly completionMs: DurationMs;
+  /** Of all requests of the class together. */
+  readonly limits?: LimitsConfig;
 }
 
 export interface BoundsConfig {
@@ -147,6 +162,10 @@ export interface ModelConfig {
   readonly id: ModelId;
   readonly aliases: readonly string[];
   readonly profile: WorkProfile;
+  /** Of all requests for the model together. */
+  readonly limits?: LimitsConfig;
+  /** Tokens that one image counts against limits; absent: none. */
+  readonly imageTokens?: number;
   /** Cheaper models that may stand in by consent, the first first. */
   readonly variants?: readonly ModelVariant[];
   /** Lower qualities of this model that may stand in by consent, the first first. */
@@ -204,6 +223,10 @@ export interface SchedulerConfig {
   readonly models: readonly ModelConfig[];
   /** Weights of configured tenants; a tenant that is absent has weight 1. */
   readonly tenantWeights: readonly { readonly id: TenantId; readonly weight: number }[];
+  /** Limits of each tenant that has none of its own. */
+  readonly tenantLimits?: LimitsConfig;
+  /** Limits of configured tenants; empty limits leave the tenant without any. */
+  readonly tenantLimitsOwn: readonly { readonly id: TenantId; readonly limits: LimitsConfig }[];
 }
 
 export interface TenantConfig {
@@ -217,6 +240,7 @@ export interface TenantConfig {
   readonly nodeVisible: boolean;
   /** Tenants that name the same pool share remembered answers; without one a tenant shares with nobody. */
   readonly cachePool?: string;
+  readonly limits?: LimitsConfig;
   readonly keys: readonly KeyConfig[];
 }
 

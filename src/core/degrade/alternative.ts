@@ -2,7 +2,7 @@
  * Lesser answers to a request, in the order in which they may be used: an answer that was given before, a cheaper model,
  * a lower quality, a configured value. The list holds only what the client consented to and the configuration offers.
  */
-import type { Bytes, ClassName, ModelId, MonoUs, RefUs, TaskId, TenantId } from '../../base/units.ts';
+import type { Bytes, ClassName, ModelId, MonoUs, RefUs, TaskId, TenantId, Tokens } from '../../base/units.ts';
 import type { Needs } from '../request/needs.ts';
 import type { EvictReason, FailReason, Outcome, RejectReason } from '../request/outcome.ts';
 import type { TaskSpec } from '../request/task.ts';
@@ -80,6 +80,8 @@ export class LesserSpec implements TaskSpec {
   readonly deadlineWished: boolean;
   readonly stream: boolean;
   readonly alternatives: readonly Alternative[];
+  readonly tokens: Tokens;
+  readonly promptTokens: Tokens;
   readonly #whole: TaskSpec;
 
   constructor(whole: TaskSpec, lesser: LesserTask, alternatives: readonly Alternative[]) {
@@ -95,6 +97,8 @@ export class LesserSpec implements TaskSpec {
     this.deadlineWished = whole.deadlineWished;
     this.stream = whole.stream;
     this.alternatives = alternatives;
+    this.tokens = whole.tokens ?? 0;
+    this.promptTokens = whole.promptTokens ?? 0;
     this.#whole = whole;
   }
 

@@ -4,6 +4,7 @@
  */
 import type { DurationUs, MonoUs, NodeId, RefUs } from '../../base/units.ts';
 import type { NodeRecord } from '../health/node-record.ts';
+import type { Reservation } from '../limits/index.ts';
 import type { TaskSpec } from '../request/task.ts';
 import type { Flow, ServedCounter } from './flow.ts';
 import type { Lane, LaneFlow } from './lane.ts';
@@ -67,6 +68,9 @@ export class TaskRecord {
   /** The counters that were charged for it, and are corrected at its end. */
   classCounter: ServedCounter | null = null;
   flowCounter: ServedCounter | null = null;
+
+  /** What it holds of limits; null when nothing limits it, and once it has left. */
+  reservation: Reservation | null = null;
 
   constructor(spec: TaskSpec, flow: Flow, now: MonoUs) {
     this.spec = spec;

@@ -42,6 +42,23 @@ export interface Refused {
   readonly hint: RetryHint;
   /** Which limit, stage or mark it was, for people, where the reason alone does not say it. At most 200 characters. */
   readonly cause?: string;
+  /** Of the limits that refused, when limits did. */
+  readonly limits?: LimitsView;
+}
+
+/** What is left of somebody's limits; absent is not limited. */
+export interface LimitsView {
+  readonly requests?: LimitView;
+  readonly tokens?: LimitView;
+}
+
+export interface LimitView {
+  /** Most that can be used at once. */
+  readonly limit: number;
+  /** What can be used now: a whole number from 0 to `limit`. */
+  readonly remaining: number;
+  /** Until all of it can be used again, if nothing is used meanwhile. */
+  readonly resetUs: DurationUs;
 }
 
 /** When trying again can help, computed from drain time. */
@@ -81,6 +98,10 @@ export type AttemptResult =
       readonly retryable: boolean;
       /** How long the node itself asked to be left alone, or 0. */
       readonly nodeRetryAfterUs?: DurationUs;
+      readonly passed?: Passed;
     }
   /** Ended by us or by the client; neutral for health. */
-  | { readonly kind: 'aborted' };
+  | { readonly kind: 'aborted'; readonly passed?: Passed };
+
+/** How much of an answer that was cut had reached the client; absent when nothing had. */
+type Passed = import('./task.ts').Usage;

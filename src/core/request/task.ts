@@ -1,8 +1,8 @@
 /**
  * A task: what the scheduler knows of one request. Shapes, prompts and credentials stay at the edge.
  */
-import type { Bytes, ClassName, ModelId, MonoUs, RefUs, TaskId, TenantId } from '../../base/units.ts';
 import type { Alternative } from '../degrade/alternative.ts';
+import type { Bytes, ClassName, ModelId, MonoUs, RefUs, TaskId, TenantId, Tokens } from '../../base/units.ts';
 import type { Needs } from './needs.ts';
 
 export interface TaskSpec {
@@ -33,6 +33,10 @@ export interface TaskSpec {
   readonly fingerprint: string;
   /** Lesser answers that may stand in, the first first; absent when there are none. */
   readonly alternatives?: readonly Alternative[] | undefined;
+  /** Estimated tokens of prompt and output, as limits count them; absent for 0. */
+  readonly tokens?: Tokens;
+  /** The prompt's part of them. */
+  readonly promptTokens?: Tokens;
 }
 
 /** What the edge knows of a request's size; turned into work by the model's profile. */
@@ -48,6 +52,8 @@ export interface RequestShape {
   readonly pixelsPerImage: number;
   /** Work stated by the caller (generic wire), or 0. */
   readonly statedWorkUs: RefUs;
+  /** Set when the answer is no text of the model: an embedding. */
+  readonly hasNoOutput?: true;
 }
 
 /** What a node reported of a finished task. Absent fields are unknown. */

@@ -22,7 +22,7 @@ const IMAGE = {
 describe('WorkModel of a language model', () => {
   test('counts the prompt and the tokens to come, and up to the first of them alone', () => {
     const estimate = new WorkModel(LLM).estimate({ ...SHAPE, outputTokensMax: 101 });
-    expect(estimate).toEqual({ workUs: 2_110_000, firstByteWorkUs: 110_000, contextTokens: 1_101 });
+    expect(estimate).toMatchObject({ workUs: 2_110_000, firstByteWorkUs: 110_000, contextTokens: 1_101 });
   });
 
   test('expects no more output than was asked for, and what is usual when nothing was', () => {
@@ -63,6 +63,32 @@ describe('WorkModel of a language model', () => {
       expect(Number.isFinite(workUs)).toBe(true);
       expect(firstByteWorkUs).toBeGreaterThanOrEqual(1);
     }
+  });
+});
+
+describe('WorkModel.estimate, for limits,', () => {
+  test('counts the prompt and the output asked for, however long answers usually are', () => {
+    const model = new WorkModel(LLM);
+    expect(model.estimate({ ...SHAPE, outputTokensMax: 5_000 })).toMatchObject({
+      tokens: 6_000,
+      promptTokens: 1_000,
+    });
+  });
+
+  test('expects the usual length where none was asked for', () => {
+    const model = new WorkModel(GENERIC_PROFILE);
+    const before = model.estimate(SHAPE).tokens;
+    for (let i = 0; i < 400; i++) model.learn(SHAPE, { outputTokens: 2_000 });
+    expect(before).toBe(1_211);
+    expect(model.estimate(SHAPE).tokens).toBeGreaterThan(2_500);
+  });
+
+  test('counts no output of an embedding, and of an image what the configuration says', () => {
+    expect(new WorkModel(GENERIC_PROFILE).estimate({ ...SHAPE, hasNoOutput: true }).tokens).toBe(1_000);
+    const images = { ...SHAPE, images: 3 };
+    expect(new WorkModel(IMAGE).estimate(images).tokens).toBe(0);
+    expect(new WorkModel(IMAGE, 1_000).estimate(images).tokens).toBe(3_000);
+    expect(new WorkModel(IMAGE).withProfile(IMAGE, 7).estimate(images).tokens).toBe(21);
   });
 });
 

@@ -21,16 +21,19 @@ export const GENERIC_PROFILE: WorkProfile = { kind: 'generic', meanMs: 1_000 };
 
 export class WorkModel {
   readonly profile: WorkProfile;
+  /** What one image counts against limits. */
+  readonly #imageTokens: Tokens;
   #bytesPerToken = BYTES_PER_TOKEN;
   #outputTokens = OUTPUT_TOKENS;
 
-  constructor(profile: WorkProfile) {
+  constructor(profile: WorkProfile, imageTokens: Tokens = 0) {
     this.profile = profile;
+    this.#imageTokens = imageTokens;
   }
 
   /** Keeps what was learned when the profile is configured anew. */
-  withProfile(profile: WorkProfile): WorkModel {
-    const model = new WorkModel(profile);
+  withProfile(profile: WorkProfile, imageTokens: Tokens = 0): WorkModel {
+    const model = new WorkModel(profile, imageTokens);
     model.#bytesPerToken = this.#bytesPerToken;
     model.#outputTokens = this.#outputTokens;
     return model;
@@ -39,13 +42,15 @@ export class WorkModel {
   estimate(shape: RequestShape): WorkEstimate {
     const promptTokens = Math.ceil(shape.promptBytes / this.#bytesPerToken);
     const contextTokens = promptTokens + shape.outputTokensMax;
+    const tokens = this.#counted(shape, promptTokens);
     if (shape.statedWorkUs > 0) {
-      return { workUs: shape.statedWorkUs, firstByteWorkUs: shape.statedWorkUs, contextTokens };
+      const workUs = shape.statedWorkUs;
+      return { workUs, firstByteWorkUs: workUs, contextTokens, tokens, promptTokens };
     }
     const { profile } = this;
     if (profile.kind !== 'llm') {
       const workUs = fixedWork(profile, shape, promptTokens);
-      return { workUs, firstByteWorkUs: workUs, contextTokens };
+      return { workUs, firstByteWorkUs: workUs, contextTokens, tokens, promptTokens };
     }
     const asked = shape.outputTokensMax > 0 ? shape.outputTokensMax : Number.POSITIVE_INFINITY;
     const outputTokens = Math.max(1, Math.min(asked, this.#outputTokens));
@@ -53,7 +58,20 @@ export class WorkModel {
       workUs: llmWork(profile, promptTokens, outputTokens),
       firstByteWorkUs: llmWork(profile, promptTokens, 1),
       contextTokens,
+      tokens,
+      promptTokens,
     };
+  }
+
+  /**
+   * Tokens as limits reserve them: by what was asked for, whatever the profile, since a limit that is handed out by
+   * usual lengths is passed by whoever asks for long ones.
+   */
+  #counted(shape: RequestShape, promptTokens: Tokens): Tokens {
+    if (shape.images > 0) return shape.images * this.#imageTokens;
+    if (shape.hasNoOutput === true) return promptTokens;
+    const usual = Math.max(1, Math.round(this.#outputTokens));
+    return promptTokens + (shape.outputTokensMax > 0 ? shape.outputTokensMax : usual);
   }
 
   /** Work of a finished task by the node's own count, or `estimated` where it gave none. */

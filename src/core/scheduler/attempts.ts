@@ -59,6 +59,7 @@ export function attemptEnded(state: SchedulerState, task: TaskRecord, result: At
   task.flow.running -= 1;
   task.node = null;
   if (!task.isSettled) state.counts.running -= 1;
+  task.reservation?.note(result);
   switch (result.kind) {
     case 'ok':
       succeeded(state, task, node, { elapsedUs, usage: result.usage });

@@ -2,9 +2,11 @@
  * The scheduler as its drivers see it: the gateway's loop and the simulator run the same one.
  * Pure: it reads no clock, draws no outside randomness, performs nothing. Equal events give equal effects.
  */
-import type { DurationUs, MonoUs, NodeId, RefUs, TaskId } from '../../base/units.ts';
+import type { DurationUs, MonoUs, NodeId, RefUs, TaskId, TenantId, Tokens } from '../../base/units.ts';
 import type { RequestShape, Usage } from '../request/task.ts';
 import type { GateCount } from '../admission/gates.ts';
+import type { LimiterView } from '../limits/index.ts';
+import type { LimitsView } from '../request/outcome.ts';
 import type { EffectSink } from './effects.ts';
 import type { NodeMemory, SchedulerEvent } from './events.ts';
 import type { Accounts, NodeView, QueueView, TaskView } from './views.ts';
@@ -14,6 +16,10 @@ export interface WorkEstimate {
   readonly firstByteWorkUs: RefUs;
   /** Estimated prompt plus the most output asked for, for matching context length. */
   readonly contextTokens: number;
+  /** Prompt plus the output asked for, or else the output to be expected: what limits reserve. */
+  readonly tokens: Tokens;
+  /** Estimated tokens of the prompt. */
+  readonly promptTokens: Tokens;
 }
 
 export interface Scheduler {
@@ -30,6 +36,10 @@ export interface Scheduler {
   accounts(): Accounts;
   /** What each protective gate refused, or would have refused in shadow. */
   gates(): readonly GateCount[];
+  /** What is left to a tenant of limits of its own; undefined when it has none, or they are not in force. O(1). */
+  limitsOf(tenant: TenantId, now: MonoUs): LimitsView | undefined;
+  /** Everything that is limited: O(names). */
+  limits(now: MonoUs): readonly LimiterView[];
   nodes(now: MonoUs): readonly NodeView[];
   node(nodeId: NodeId, now: MonoUs): NodeView | undefined;
   nodeMemory(nodeId: NodeId, now: MonoUs): NodeMemory | undefined;

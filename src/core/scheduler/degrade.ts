@@ -21,7 +21,7 @@ import type { TaskRecord } from '../queue/task-record.ts';
 import { alternativesOf } from './instead.ts';
 import type { Outcome, RejectReason } from '../request/outcome.ts';
 import { mayTryElsewhere } from './attempts.ts';
-import { settle } from './settle.ts';
+import { endReservation, settle } from './settle.ts';
 import type { SchedulerState } from './state.ts';
 import { enter, refusedAtOnce } from './submit.ts';
 
@@ -94,6 +94,7 @@ function endBadly(state: SchedulerState, task: TaskRecord, end: BadEnd): void {
 /** A task that was refused at its arrival is not among the known ones yet. */
 function conclude(state: SchedulerState, task: TaskRecord, outcome: Outcome): void {
   if (state.tasks.has(task.spec.id)) return settle(state, task, outcome);
+  if (task.reservation !== null) endReservation(state, task);
   state.counts[outcome.kind] += 1;
   state.out.outcome(task.spec.id, outcome);
 }

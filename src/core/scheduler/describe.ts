@@ -28,6 +28,8 @@ export function viewsOf(state: SchedulerState): Omit<Scheduler, 'apply' | 'nextW
     },
     accounts: () => accountsOf(state),
     gates: () => state.gates.counts(),
+    limitsOf: (tenant, now) => state.limits.viewOf(tenant, now),
+    limits: (now) => state.limits.rows(now),
     nodes: (now) => [...state.fleet.nodes.values()].map((node) => nodeView(state, node, now)),
     node(nodeId, now) {
       const node = state.fleet.nodes.get(nodeId);
@@ -126,6 +128,7 @@ function dumpOf(state: SchedulerState, now: MonoUs): unknown {
     gates: state.gates.counts(),
     permits: [...state.fleet.nodes.values()].reduce((sum, node) => sum + node.running.length, 0),
     margin: state.margin.within(0, Number.POSITIVE_INFINITY),
+    limits: state.limits.held(),
     poisonMarks: state.poison.size,
     shedClasses: state.shedClasses,
     classes: state.classes.map((record) => ({

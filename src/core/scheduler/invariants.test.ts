@@ -13,7 +13,12 @@ import {
 import { S, taskSpec } from '../../../test/support/specs.ts';
 import { defaultSchedulerConfig } from '../config/defaults.ts';
 
-const CONFIG = defaultSchedulerConfig({ bounds: SMALL_BOUNDS, seed: 7 });
+/** Limits that a short sequence meets, of every kind. */
+const CONFIG = defaultSchedulerConfig({
+  bounds: SMALL_BOUNDS,
+  seed: 7,
+  tenantLimits: { requestsPerMinute: 120, tokensPerMinute: 30_000, tokensBurst: 4_000, concurrency: 8 },
+});
 const ALL: FuzzOptions = { absurd: true, shutdown: true, maxLength: 120 };
 
 function played(steps: readonly Step[], config = CONFIG): CheckedScheduler {
@@ -60,8 +65,9 @@ describe('createScheduler.apply', () => {
         world.advance(S);
         expect(world.outcomes.size).toBe(world.specs.size);
         expect(world.accounts).toMatchObject({ queued: 0, running: 0 });
-        const { permits, lanes, nodes, classes } = world.scheduler.dump(world.now) as Dump;
+        const { permits, limits, lanes, nodes, classes } = world.scheduler.dump(world.now) as Dump;
         expect(permits).toBe(0);
+        expect(limits).toMatchObject({ tasks: 0, tokens: 0 });
         for (const lane of lanes) expect(lane).toMatchObject({ tasks: 0, workUs: 0, reservations: 0 });
         for (const node of nodes) expect(node).toMatchObject({ inflight: 0, reservedUs: 0 });
         for (const record of classes) {
@@ -101,6 +107,7 @@ describe('createScheduler.apply', () => {
 
 interface Dump {
   readonly permits: number;
+  readonly limits: { readonly tasks: number; readonly tokens: number };
   readonly nodes: readonly { readonly inflight: number; readonly reservedUs: number }[];
   readonly lanes: readonly { readonly tasks: number; readonly workUs: number }[];
   readonly classes: readonly {

@@ -16,6 +16,7 @@ function numbersOf(value: unknown): number[] {
 function worldOf(): CheckedScheduler {
   const world = new CheckedScheduler(
     defaultSchedulerConfig({
+      tenantLimits: { tokensPerMinute: 1_000_000 },
       models: [{ id: 'm', aliases: [], profile: { kind: 'embedding', fixedMs: 1, msPerToken: 1 } }],
     }),
   );
@@ -27,7 +28,7 @@ describe('the scheduler', () => {
   test.each(ABSURD)('keeps every counter finite when a client sends %d for sizes', (value) => {
     const world = worldOf();
     world.submit(taskSpec(1, { workUs: value, bytes: value, firstByteWorkUs: value, deadlineWished: false }));
-    world.submit(taskSpec(2, { bytes: value }));
+    world.submit(taskSpec(2, { bytes: value, tokens: value, promptTokens: value }));
     world.endAll();
     for (const number of numbersOf(world.scheduler.dump(0))) expect(Number.isFinite(number)).toBe(true);
   });
@@ -37,6 +38,8 @@ describe('the scheduler', () => {
     world.submit(taskSpec(1));
     world.advance(S);
     world.end(1, { kind: 'ok', usage: { promptTokens: value, outputTokens: value } });
+    world.submit(taskSpec(2, { tokens: 9 }));
+    world.end(2, { kind: 'aborted', passed: { promptTokens: value, outputTokens: value } });
     for (const number of numbersOf(world.scheduler.dump(world.now)))
       expect(Number.isFinite(number)).toBe(true);
     const [view] = world.scheduler.nodes(world.now);

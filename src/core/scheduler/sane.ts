@@ -24,8 +24,12 @@ export function saneTask(spec: TaskSpec, now: MonoUs): TaskSpec {
   const firstByteWorkUs = within(spec.firstByteWorkUs, 1, workUs);
   const bytes = within(spec.bytes, 0, BYTES_MAX);
   const deadlineAt = within(spec.deadlineAt, Math.min(now, 0), now + AHEAD_US_MAX);
+  const tokens = within(spec.tokens ?? 0, 0, TOKENS_MAX);
+  const promptTokens = within(spec.promptTokens ?? 0, 0, tokens);
   const isSane =
     workUs === spec.workUs &&
+    tokens === (spec.tokens ?? 0) &&
+    promptTokens === (spec.promptTokens ?? 0) &&
     firstByteWorkUs === spec.firstByteWorkUs &&
     bytes === spec.bytes &&
     deadlineAt === spec.deadlineAt &&
@@ -34,7 +38,17 @@ export function saneTask(spec: TaskSpec, now: MonoUs): TaskSpec {
   // By name, since it may be worked out when it is asked for, and then it is no member that is spread.
   const { fingerprint } = spec;
   const alternatives = spec.alternatives?.map(saneAlternative);
-  return { ...spec, fingerprint, workUs, firstByteWorkUs, bytes, deadlineAt, alternatives };
+  return {
+    ...spec,
+    fingerprint,
+    workUs,
+    firstByteWorkUs,
+    bytes,
+    deadlineAt,
+    alternatives,
+    tokens,
+    promptTokens,
+  };
 }
 
 function isSaneAlternative(alternative: Alternative): boolean {
@@ -67,6 +81,8 @@ export function saneMemory(memory: NodeMemory, ejectedUsMax: DurationUs): NodeMe
 }
 
 export function saneResult(result: AttemptResult): AttemptResult {
+  if ('passed' in result && result.passed !== undefined && !isSaneUsage(result.passed))
+    return saneResult({ ...result, passed: {} });
   if (result.kind === 'failed') {
     const { nodeRetryAfterUs = 0 } = result;
     return Number.isFinite(nodeRetryAfterUs) ? result : { ...result, nodeRetryAfterUs: 0 };
@@ -80,7 +96,7 @@ function isSaneUsage({ promptTokens = 0, outputTokens = 0 }: Usage): boolean {
 }
 
 function isTokens(count: number): boolean {
-  return count >= 0 && count <= TOKENS_MAX;
+  return Number.isInteger(count) && count >= 0 && count <= TOKENS_MAX;
 }
 
 /** The nearest integer in range; the least for what is no number. */

@@ -38,9 +38,16 @@ export function settleOrDegrade(state: SchedulerState, task: TaskRecord, end: Ba
   else settle(state, task, end);
 }
 
-/** Drops the last reference to a task. */
+/** Drops the last reference to a task, once its outcome is known and its permit is back. */
 export function forget(state: SchedulerState, task: TaskRecord): void {
+  if (task.reservation !== null) endReservation(state, task);
   state.tasks.delete(task.spec.id);
+}
+
+/** Ends what the task holds of limits: it pays for what was used so far. */
+export function endReservation(state: SchedulerState, task: TaskRecord): void {
+  task.reservation?.end(state.now);
+  task.reservation = null;
 }
 
 export function evict(state: SchedulerState, task: TaskRecord, reason: EvictReason): void {

@@ -11,6 +11,7 @@ import type { DegradeStep } from '../degrade/alternative.ts';
 import type { PendingEnd } from '../degrade/pending.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
+import { Limits } from '../limits/index.ts';
 import { type Choice, type ChooseContext, emptyChoice } from '../placement/choose.ts';
 import { Fleet } from '../placement/fleet.ts';
 import { DeadlineWheel } from '../queue/deadline-wheel.ts';
@@ -61,6 +62,7 @@ export interface SchedulerState {
   readonly nodeTimers: KeyedHeap<NodeRecord>;
   readonly margin: PredictionMargin;
   readonly gates: Gates;
+  readonly limits: Limits;
   readonly budget: RetryBudget;
   readonly poison: PoisonMarks;
   readonly workModels: Map<string, WorkModel>;
@@ -113,6 +115,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
     nodeTimers: new KeyedHeap(),
     margin: new PredictionMargin(),
     gates: new Gates(config.gates),
+    limits: new Limits(),
     budget: new RetryBudget(),
     poison: new PoisonMarks(),
     workModels: new Map(),
@@ -139,6 +142,7 @@ export function applyConfig(state: SchedulerState, config: SchedulerConfig): voi
   state.config = config;
   state.gates.configure(config.gates);
   state.modelsOff = new Set(config.models.filter((model) => model.off === true).map((model) => model.id));
+  state.limits.configure(config, state.now);
   (state.context as { config: SchedulerConfig }).config = config;
   state.tenantWeights = new Map(config.tenantWeights.map((row) => [row.id, row.weight]));
   for (const record of state.classes) {
@@ -148,7 +152,9 @@ export function applyConfig(state: SchedulerState, config: SchedulerConfig): voi
     const known = state.workModels.get(model.id);
     state.workModels.set(
       model.id,
-      known === undefined ? new WorkModel(model.profile) : known.withProfile(model.profile),
+      known === undefined
+        ? new WorkModel(model.profile, model.imageTokens)
+        : known.withProfile(model.profile, model.imageTokens),
     );
   }
 }

@@ -5,6 +5,7 @@
 import { bestServiceUs, flowWaitUs, gateUs } from '../admission/feasibility.ts';
 import { isReplaceable } from '../degrade/alternative.ts';
 import type { NodeRecord } from '../health/node-record.ts';
+import { Reservation } from '../limits/index.ts';
 import type { ClassRecord } from '../queue/flow.ts';
 import type { Lane } from '../queue/lane.ts';
 import { TaskRecord } from '../queue/task-record.ts';
@@ -12,7 +13,7 @@ import { NO_RETRY, type Outcome, type RejectReason, type RetryHint } from '../re
 import type { TaskSpec } from '../request/task.ts';
 import { assign, dispatchArrival, hasRoom } from './dispatch.ts';
 import { doubtfulNodeFor, idleNodeFor, makeWay } from './make-way.ts';
-import { enqueue, retryHint } from './settle.ts';
+import { endReservation, enqueue, retryHint } from './settle.ts';
 import { flowOf, type SchedulerState } from './state.ts';
 import type { IneligibleReason } from './views.ts';
 
@@ -27,12 +28,17 @@ export function submit(state: SchedulerState, spec: TaskSpec): void {
   const refusal = early ?? enter(state, task);
   if (refusal === null) return;
   if (spec.alternatives !== undefined && isReplaceable(refusal)) state.degrading.push({ task, end: refusal });
-  else reject(state, spec, refusal);
+  else {
+    if (task.reservation !== null) endReservation(state, task);
+    reject(state, spec, refusal);
+  }
 }
 
 /** Admits the task, at its arrival or with another lesser answer, or tells why not. */
 export function enter(state: SchedulerState, task: TaskRecord): Rejection | null {
   const { spec } = task;
+  const limited = state.limits.isActive ? reserveLimits(state, task) : null;
+  if (limited !== null) return limited;
   if (state.modelsOff.size > 0 && state.modelsOff.has(spec.model)) return SWITCHED_OFF;
   const lane = state.fleet.laneFor(spec.model, spec.needs);
   if (typeof lane === 'string') return refusedWithoutLane(state, spec, lane);
@@ -68,6 +74,20 @@ function admit(state: SchedulerState, lane: Lane, task: TaskRecord, claimed: Nod
   if (claimed !== null) assign(state, lane, task, claimed);
   else if (hasRoom(lane)) dispatchArrival(state, lane, task);
   return null;
+}
+
+/**
+ * Reserves what the task may use of its limits; with a lesser answer anew, since another model has other limits. In shadow
+ * a refusal is counted and reserves nothing, as it would not if it held.
+ */
+function reserveLimits(state: SchedulerState, task: TaskRecord): Rejection | null {
+  endReservation(state, task);
+  const reserved = state.limits.reserve(task.spec, task.flow.classRecord.config.name, state.now);
+  if (reserved === null || reserved instanceof Reservation) {
+    task.reservation = reserved;
+    return null;
+  }
+  return state.gates.refuses('limits') ? { kind: 'rejected', reason: 'rate-limited', ...reserved } : null;
 }
 
 function classOf(state: SchedulerState, spec: TaskSpec): ClassRecord {

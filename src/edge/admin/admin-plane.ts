@@ -9,6 +9,7 @@ import { readJsonBody } from './body.ts';
 import { type Problem, sendJson, sendProblem, sendText } from './reply.ts';
 import type { Checked, NodePatch } from './schemas.ts';
 import { bearerOf, createScopes, type Scope, type ScopeDigests, type Scopes } from './scopes.ts';
+import { leftRatio, wireLimiter } from './limits.ts';
 import { wireConfig, wireNode, wireRequest } from './views.ts';
 
 export interface AdminPlaneOptions {
@@ -173,6 +174,7 @@ function createRoutes(options: AdminPlaneOptions, scopes: Scopes): Find {
       `${PREFIX}gates`,
       { scope: 'admin', methods: { GET: ({ res }) => sendJson(res, 200, { gates: gateway.gates() }) } },
     ],
+    [`${PREFIX}limits`, { scope: 'admin', methods: { GET: (call) => listLimits(call, gateway) } }],
     [`${PREFIX}dump`, { scope: 'admin', methods: { GET: ({ res }) => sendJson(res, 200, gateway.dump()) } }],
     [
       `${PREFIX}config`,
@@ -252,6 +254,17 @@ function listNodes({ res, query }: Call, gateway: Gateway): void {
   const page = rest.slice(0, limit);
   const next = rest.length > limit ? (page.at(-1)?.id ?? null) : null;
   sendJson(res, 200, { nodes: page.map(wireNode), total: sorted.length, next });
+}
+
+/** The scarcest first: an operator asks who is at a limit. */
+function listLimits({ res, query }: Call, gateway: Gateway): void {
+  const limit = Math.max(
+    1,
+    numberOf(query, 'limit', { fallback: NODES_LIMIT_DEFAULT, max: NODES_LIMIT_MAX }),
+  );
+  const rows = gateway.limits();
+  const sorted = rows.toSorted((a, b) => leftRatio(a) - leftRatio(b));
+  sendJson(res, 200, { limits: sorted.slice(0, limit).map(wireLimiter), total: rows.length });
 }
 
 type Schemas = typeof import('./schemas.ts');

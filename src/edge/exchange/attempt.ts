@@ -89,7 +89,7 @@ export class Attempt implements NodeResponseHandler {
       this.#call?.resume();
       return;
     }
-    this.#endWith({ kind: 'aborted' });
+    this.#endWith({ kind: 'aborted', ...this.#passed() });
     this.#call?.abort();
   }
 
@@ -242,12 +242,21 @@ export class Attempt implements NodeResponseHandler {
     const retryable = !this.#owner.hasContent;
     const wait = nodeRetryAfterUs > 0 ? { nodeRetryAfterUs } : {};
     this.#held = [];
-    this.#owner.attemptEnded(this, { kind: 'failed', failure, retryable, ...wait });
+    this.#owner.attemptEnded(this, { kind: 'failed', failure, retryable, ...wait, ...this.#passed() });
+  }
+
+  /** What of the answer has reached the client. Of a whole answer that passed in part, nobody counts the tokens. */
+  #passed(): { readonly passed?: Usage } {
+    if (!this.#owner.hasContent) return NOTHING;
+    const reader = this.#reader;
+    if (reader === undefined) return { passed: {} };
+    const outputTokens = Math.max(reader.contentEvents, reader.usage?.outputTokens ?? 0);
+    return { passed: { ...reader.usage, outputTokens } };
   }
 
   #nodeEnded(): void {
     if (this.#state === 'closing') this.#endWith(this.#closesWith as AttemptResult);
-    else if (this.#state === 'lingering') this.#endWith({ kind: 'aborted' });
+    else if (this.#state === 'lingering') this.#endWith({ kind: 'aborted', ...this.#passed() });
     else this.#state = 'over';
   }
 
@@ -258,6 +267,7 @@ export class Attempt implements NodeResponseHandler {
   }
 }
 
+const NOTHING = Object.freeze({});
 const EMPTY: Buffer = Buffer.alloc(0);
 const DONE_EVENT: Buffer = Buffer.from('data: [DONE]\n\n');
 

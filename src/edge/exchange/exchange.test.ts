@@ -145,6 +145,7 @@ class World {
   #gateway(): Gateway {
     const gateway = {
       config: CONFIG,
+      limitsOf: () => undefined,
       now: () => 0,
       submit: (_spec: unknown, listener: TaskListener) => {
         this.#listener.value = listener;

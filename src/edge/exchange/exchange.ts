@@ -12,10 +12,17 @@
  * same turn.
  */
 import type { DurationUs, MonoUs, TaskId } from '../../base/units.ts';
-import { type AttemptResult, NO_RETRY, type Outcome, type RetryHint } from '../../core/request/index.ts';
+import {
+  type AttemptResult,
+  type LimitsView,
+  NO_RETRY,
+  type Outcome,
+  type RetryHint,
+} from '../../core/request/index.ts';
 import type { NodeTransport } from '../../ports/node-transport.ts';
 import type { MetricsSink } from '../../ports/metrics-sink.ts';
 import type { Assignment, Gateway, SubmitSpec, TaskListener } from '../../runtime/contract.ts';
+import { limitHeaders, limitLines } from '../outcomes/limit-headers.ts';
 import { openAiBody, type Refusal, refuse, renderOpenAiLines } from '../outcomes/refusal.ts';
 import type { RefusalReason } from '../outcomes/table.ts';
 import type { InferenceRequest } from '../protocols/inference-request.ts';
@@ -68,6 +75,8 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
   #firstAssignedAt: MonoUs = 0;
   #assignedAt: MonoUs = 0;
   #overheadUs: DurationUs = 0;
+  /** Of the limits that refused the request; otherwise those of the tenant are told. */
+  #limits: LimitsView | undefined;
 
   constructor(context: ExchangeContext, spec: ExchangeSpec, res: ClientResponse) {
     this.#context = context;
@@ -162,6 +171,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
         break;
       case 'rejected':
       case 'evicted':
+        this.#limits = outcome.limits;
         this.#conclude(outcome.reason, outcome.hint, outcome.cause);
         break;
     }
@@ -284,7 +294,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
 
   #ownHeaders(): string[] {
     const waitedUs = this.#firstAssignedAt > 0 ? this.#firstAssignedAt - this.#submittedAt : 0;
-    return [
+    const headers = [
       'x-spillway-id',
       this.#publicId,
       'x-request-id',
@@ -296,6 +306,9 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
       'x-spillway-attempts',
       String(this.#attempts),
     ];
+    const limits = this.#context.gateway.limitsOf(this.#spec.submit.tenant);
+    if (limits !== undefined) headers.push(...limitHeaders(limits));
+    return headers;
   }
 
   /** An end that the client must be told of, in the way that is still possible. */
@@ -321,8 +334,10 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     const waitedMs = Math.max(0, Math.round((decidedAt - this.#submittedAt) / 1_000));
     // Our ids, names of the configuration, numbers, and a client's id that is plain (see `scanHead`).
     const own = `x-spillway-id: ${id}\r\nx-request-id: ${requestId === '' ? id : requestId}\r\nx-spillway-class: ${submit.className}\r\nx-spillway-queue-ms: ${waitedMs}\r\nx-spillway-attempts: ${this.#attempts}\r\n`;
+    const limits = this.#limits ?? this.#context.gateway.limitsOf(submit.tenant);
+    const left = limits === undefined ? '' : limitLines(limits);
     this.#answer = 'ended';
-    this.#res.sendLines(rendered.status, own + rendered.lines, rendered.body);
+    this.#res.sendLines(rendered.status, own + left + rendered.lines, rendered.body);
   }
 
   #endInBand(body: string): void {

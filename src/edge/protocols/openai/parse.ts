@@ -211,7 +211,7 @@ function embeddingAspects(body: Buffer, fields: Fields): Aspects {
   if (input.length === 0) throw new BadField('input', 'must not be empty');
   const embeddingSize = count(fields, 'dimensions');
   return {
-    shape: { ...NO_SHAPE, promptBytes: body.length },
+    shape: { ...NO_SHAPE, promptBytes: body.length, hasNoOutput: true },
     needs: embeddingSize === 0 ? NO_NEEDS : { ...NO_NEEDS, embeddingSize },
   };
 }

@@ -15,6 +15,7 @@ interface Read {
   readonly phase: string;
   readonly isComplete: boolean;
   readonly usage: unknown;
+  readonly contentEvents: number;
 }
 
 function read(text: string, cuts: readonly number[] = [], hidesUsage = true): Read {
@@ -35,6 +36,7 @@ function read(text: string, cuts: readonly number[] = [], hidesUsage = true): Re
     phase: reader.phase,
     isComplete: reader.isComplete,
     usage: reader.usage,
+    contentEvents: reader.contentEvents,
   };
 }
 
@@ -45,7 +47,14 @@ describe('SseReader', () => {
       phase: 'done',
       isComplete: true,
       usage: { promptTokens: 4, outputTokens: 2 },
+      contentEvents: 1,
     });
+  });
+
+  it('counts the events with content, in one chunk or in many', () => {
+    const stream = ROLE + HELLO.repeat(5) + FINISH + USAGE + DONE;
+    expect(read(stream).contentEvents).toBe(5);
+    expect(read(stream, [ROLE.length + HELLO.length, ROLE.length + 4 * HELLO.length]).contentEvents).toBe(5);
   });
 
   it('keeps the usage chunk that was asked for', () => {
@@ -59,6 +68,7 @@ describe('SseReader', () => {
       `${ROLE}${HELLO}data: {"error":{}}\n\n${DONE}`,
       HELLO.replaceAll('\n', '\r\n') + DONE.replaceAll('\n', '\r\n'),
       HELLO + DONE.trimEnd(),
+      HELLO.repeat(4),
     ];
     for (const text of texts) {
       const whole = read(text);

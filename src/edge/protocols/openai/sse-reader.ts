@@ -28,6 +28,7 @@ const REMARKABLE = /\[DONE\]|"usage":\s*\{|"error":|"finish_reason":\s*"/;
 const FIELD_LINE = /^(?:data|event|id|retry)?:|^(?:data|event|id|retry)$/;
 const FINISH = /"finish_reason":\s*"/;
 const USAGE = /"usage":\s*\{/;
+const NEXT_DATA = '\n\ndata:';
 const EMPTY_CHOICES = /"choices":\s*\[\s*\]/;
 
 const LF = 0x0a;
@@ -36,6 +37,8 @@ const CR = 0x0d;
 export class SseReader {
   phase: StreamPhase = 'opening';
   usage: Usage | undefined;
+  /** Events with content that were passed on: the tokens of an answer, where each is sent as it is made. */
+  contentEvents = 0;
   readonly #hidesUsage: boolean;
   #carry: Buffer | undefined;
   #prelude: Buffer[] = [];
@@ -51,7 +54,10 @@ export class SseReader {
     if (this.phase === 'done' || this.phase === 'broken') return undefined;
     if (this.phase === 'flowing' && this.#carry === undefined && endsWithEvent(chunk)) {
       const text = chunk.toString('latin1');
-      if (text.startsWith('data:') && !REMARKABLE.test(text)) return chunk;
+      if (text.startsWith('data:') && !REMARKABLE.test(text)) {
+        this.contentEvents += dataEvents(text);
+        return chunk;
+      }
     }
     return this.#pushEvents(chunk);
   }
@@ -106,13 +112,17 @@ export class SseReader {
       this.phase = 'broken';
       return;
     }
-    if (FINISH.test(payload)) this.#hasFinish = true;
+    const isLast = FINISH.test(payload);
+    if (isLast) this.#hasFinish = true;
     if (USAGE.test(payload)) {
       this.usage = findUsage(payload) ?? this.usage;
       if (this.#hidesUsage && EMPTY_CHOICES.test(payload)) return;
     }
     if (this.phase === 'opening') this.#takeOpening(event, payload, passed);
-    else passed.push(event);
+    else {
+      passed.push(event);
+      if (payload !== '' && !isLast) this.contentEvents += 1;
+    }
   }
 
   #takeOpening(event: Buffer, payload: string, passed: Buffer[]): void {
@@ -129,6 +139,7 @@ export class SseReader {
       return;
     }
     this.phase = 'flowing';
+    this.contentEvents += 1;
     passed.push(...this.#prelude, event);
     this.#prelude = [];
   }
@@ -190,6 +201,13 @@ function dataOf(text: string): string {
 function endsWithEvent(chunk: Buffer): boolean {
   const length = chunk.length;
   return length >= 2 && chunk[length - 1] === LF && chunk[length - 2] === LF;
+}
+
+/** Events with data in text that begins with one. */
+function dataEvents(text: string): number {
+  let count = 1;
+  for (let at = text.indexOf(NEXT_DATA); at >= 0; at = text.indexOf(NEXT_DATA, at + 1)) count += 1;
+  return count;
 }
 
 /** Position after the blank line that ends the event at `start`, or -1. */
