@@ -73,8 +73,8 @@ export const CASES: readonly KnownCase[] = [
         edits: [
           {
             file: `${SCHEDULER}/submit.ts`,
-            original: 'if (flowWaitUs(lane, task.flow) <= limitUs) return null;',
-            mutated: 'if (flowWaitUs(lane, task.flow) <= limitUs || state.now >= 0) return null;',
+            original: 'if (waitUs <= share * limitUs) return null;',
+            mutated: 'if (waitUs <= share * limitUs || state.now >= 0) return null;',
           },
           {
             file: `${SCHEDULER}/dispatch.ts`,

@@ -2,6 +2,8 @@
  * Faults that somebody could introduce into the scheduler core in good faith, each as an exact replacement of source
  * text, with the tests that must notice. If a text is no longer found exactly once, the list has to follow the code.
  */
+import { RETRY_MUTANTS } from './retries.ts';
+
 export interface Mutant {
   readonly name: string;
   /** Number of the invariant in ARCHITECTURE.md that it breaks; 0 for another promise of the design. */
@@ -24,6 +26,7 @@ const DEGRADE = `${CORE}/scheduler/degrade.test.ts`;
 const SCENARIOS = 'test/scenarios/scenarios.test.ts';
 
 export const MUTANTS: readonly Mutant[] = [
+  ...RETRY_MUTANTS,
   {
     name: 'trust-every-number',
     invariant: 1,

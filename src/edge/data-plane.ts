@@ -25,6 +25,7 @@ import { quoted, type Refusal, refuse, renderOpenAi } from './outcomes/refusal.t
 import type { InferenceRequest } from './protocols/inference-request.ts';
 import { renderModel, renderModels } from './protocols/openai/models.ts';
 import { OPENAI_PATHS, type OpenAiEndpoint, parseOpenAi } from './protocols/openai/parse.ts';
+import { readRetryCount } from './retry-count.ts';
 import { Submission } from './submission.ts';
 
 /** Queue positions are computed on demand and cost a look at the fleet: at most this many per second. */
@@ -327,6 +328,7 @@ class Plane {
           deadlineUs: deadline.deadlineUs,
           deadlineWished: deadline.wished,
           receivedAt: arrival.receivedAt,
+          retryCount: readRetryCount(head.retryCount, metrics.wishIgnored),
         }),
       },
       arrival.request.response(),

@@ -23,6 +23,8 @@ export interface SubmissionParts {
   readonly deadlineUs: DurationUs;
   readonly deadlineWished: boolean;
   readonly receivedAt: MonoUs;
+  /** 0 for a first attempt. */
+  readonly retryCount: number;
 }
 
 /** A class, since the fingerprint of a body is worked out only for the few requests that it decides about. */
@@ -40,6 +42,7 @@ export class Submission implements SubmitSpec {
   readonly deadlineWished: boolean;
   readonly stream: boolean;
   readonly receivedAt: MonoUs;
+  readonly retryCount: number;
   readonly #request: InferenceRequest;
 
   constructor(parts: SubmissionParts) {
@@ -59,6 +62,7 @@ export class Submission implements SubmitSpec {
     this.deadlineWished = parts.deadlineWished;
     this.stream = request.stream;
     this.receivedAt = parts.receivedAt;
+    this.retryCount = parts.retryCount;
     this.#request = request;
   }
 

@@ -14,7 +14,11 @@ import type { Bytes } from '../base/units.ts';
 export type OutcomeLabel = string;
 
 /** The kind of hint that was ignored, never its text. */
-export type IgnoredWish = 'class-unknown' | 'deadline-hint-unreadable' | 'priority-hint-unreadable';
+export type IgnoredWish =
+  | 'class-unknown'
+  | 'deadline-hint-unreadable'
+  | 'priority-hint-unreadable'
+  | 'retry-count-unreadable';
 
 export interface MetricsSink {
   /**

@@ -21,6 +21,7 @@ export class SubmittedTask implements TaskSpec {
   readonly deadlineWished: boolean;
   readonly stream: boolean;
   readonly alternatives: readonly Alternative[] | undefined;
+  readonly retryCount: number;
   readonly #submitted: SubmitSpec;
 
   constructor(id: TaskId, spec: SubmitSpec) {
@@ -38,6 +39,7 @@ export class SubmittedTask implements TaskSpec {
     this.deadlineWished = spec.deadlineWished;
     this.stream = spec.stream;
     this.alternatives = spec.alternatives;
+    this.retryCount = spec.retryCount ?? 0;
     this.#submitted = spec;
   }
 

@@ -6,6 +6,8 @@ import { defaultSchedulerConfig, type SchedulerOverrides } from '../config/defau
 import type { TaskSpec } from '../request/task.ts';
 
 const MINUTE = 60 * S;
+/** The gate alone, without places kept for those who were refused. */
+const NO_PROMISES: SchedulerOverrides = { gates: { 'retry-shed': 'off' } };
 
 function worldOf(nodes: number, overrides: SchedulerOverrides = {}): CheckedScheduler {
   const world = new CheckedScheduler(defaultSchedulerConfig(overrides));
@@ -73,7 +75,7 @@ describe('the gate', () => {
   });
 
   test('lets a task pass that an idle node does in time', () => {
-    const world = new CheckedScheduler(defaultSchedulerConfig({ placement: { swapMs: 0 } }));
+    const world = worldOf(0, NO_PROMISES);
     world.apply({ kind: 'node-registered', node: nodeSpec('fast', { hardware: 'A100', slots: 1 }) });
     fill(world, 1, {});
     world.apply({ kind: 'node-registered', node: nodeSpec('slow', { hardware: 'T4' }) });
@@ -82,15 +84,15 @@ describe('the gate', () => {
     expect(outcome).toBeUndefined();
   });
 
-  test('says when a retry would be accepted: after the queue of the flow at its share', () => {
-    const world = worldOf(1);
+  test('says when a retry would be accepted: once half of what the gate allows is free, at the flow’s share', () => {
+    const world = worldOf(1, NO_PROMISES);
     fill(world, 1, {});
     const outcome = world.submit(taskSpec(2_000, { deadlineAt: 10 * MINUTE }));
-    expect(outcome).toMatchObject({ hint: { retryable: true, afterUs: 6 * S } });
+    expect(outcome).toMatchObject({ hint: { retryable: true, afterUs: 3.5 * S } });
   });
 
   test('opens again by itself as the queue drains', () => {
-    const world = worldOf(1);
+    const world = worldOf(1, NO_PROMISES);
     fill(world, 1, {});
     world.advance(S);
     world.end(1);

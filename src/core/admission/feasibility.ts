@@ -42,9 +42,13 @@ export function laneDrainUs(lane: Lane): DurationUs {
 export function gateUs(task: TaskRecord, now: MonoUs, config: SchedulerConfig): DurationUs {
   const { flowWaitDeadlineShare, flowWaitMsMax } = config.admission;
   const byDeadlineUs = (task.deadlineAt - now) * flowWaitDeadlineShare;
-  const isFirstClass = task.flow.classRecord.index === 0 && config.classes.length > 1;
-  const limitUs = isFirstClass ? byDeadlineUs : Math.min(byDeadlineUs, flowWaitMsMax * 1_000);
+  const limitUs = isOfFirstClass(task, config) ? byDeadlineUs : Math.min(byDeadlineUs, flowWaitMsMax * 1_000);
   return task.alternative < 0 ? limitUs : limitUs * config.degrade.flowWaitTimes;
+}
+
+/** Of the most important class, where there are several. */
+export function isOfFirstClass(task: TaskRecord, config: SchedulerConfig): boolean {
+  return task.flow.classRecord.index === 0 && config.classes.length > 1;
 }
 
 /** Least time in which any open node does what the deadline bounds, or Infinity when none is open. O(pools). */

@@ -32,6 +32,11 @@ export class Gates {
     return this.#modes[gate] !== 'off';
   }
 
+  /** Whether the gate decides. */
+  isOn(gate: GateName): boolean {
+    return this.#modes[gate] === 'on';
+  }
+
   /** Counts that the gate's rule says no, and tells whether that holds. Call only where the rule says no. */
   refuses(gate: GateName): boolean {
     const mode = this.#modes[gate];

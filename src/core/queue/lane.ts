@@ -41,6 +41,8 @@ export class LaneFlow {
   /** Work that this scan has promised to the flow without serving it yet, over weight. */
   scanned = 0;
   closedOctaves = 0;
+  /** Until then places are promised to tasks that were refused; see admission/retry-shed.ts. */
+  promisedUntil: MonoUs = 0;
   readonly octaves: Octave[] = [];
 
   constructor(flow: Flow, laneClass: LaneClass) {
@@ -255,9 +257,14 @@ export class Lane {
 
   /** Work that the flow has waiting in this lane. */
   queuedUsOf(flow: Flow): RefUs {
+    return this.flowHere(flow)?.workUs ?? 0;
+  }
+
+  /** The flow's part in this lane, once it has had one. */
+  flowHere(flow: Flow): LaneFlow | undefined {
     const laneClass = this.classes[flow.classRecord.index];
-    for (const laneFlow of flow.laneFlows) if (laneFlow.laneClass === laneClass) return laneFlow.workUs;
-    return 0;
+    for (const laneFlow of flow.laneFlows) if (laneFlow.laneClass === laneClass) return laneFlow;
+    return undefined;
   }
 
   #laneFlow(flow: Flow, laneClass: LaneClass): LaneFlow {

@@ -3,6 +3,7 @@
  * needs no search), and what happened to it. One object per live task; nothing here outlives the outcome.
  */
 import type { DurationUs, MonoUs, NodeId, RefUs } from '../../base/units.ts';
+import type { Standing } from '../admission/retry-shed.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Reservation } from '../limits/index.ts';
 import type { TaskSpec } from '../request/task.ts';
@@ -24,6 +25,11 @@ export class TaskRecord {
   isRunning = false;
   /** The outcome was given; only the node's permit is still out. */
   isSettled = false;
+  /** It was told a place in line (see scheduler/retry-hint.ts), which is kept for it if the refusal stands. */
+  isTold = false;
+  /** Whether it is a repeated request, once that was asked. */
+  standing: Standing | null = null;
+  #fingerprint: string | null = null;
 
   /** Deadline order inside a lane's flow (pairing heap, see deadline-heap.ts). */
   lane: Lane | null = null;
@@ -79,6 +85,12 @@ export class TaskRecord {
     this.deadlineAt = spec.deadlineAt;
     this.workUs = Math.max(1, Math.round(spec.workUs));
     this.deadlineWorkUs = boundedWorkUs(spec, this.workUs);
+  }
+
+  /** Worked out once, when it is asked for first. */
+  get fingerprint(): string {
+    this.#fingerprint ??= this.spec.fingerprint;
+    return this.#fingerprint;
   }
 
   /** Makes it another task of the same request. Only while it is neither queued nor running. */

@@ -37,6 +37,8 @@ export interface TaskSpec {
   readonly tokens?: Tokens;
   /** The prompt's part of them. */
   readonly promptTokens?: Tokens;
+  /** How often the client has tried before, as it says itself; absent or 0 for a first attempt. */
+  readonly retryCount?: number;
 }
 
 /** What the edge knows of a request's size; turned into work by the model's profile. */

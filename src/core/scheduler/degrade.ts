@@ -21,6 +21,7 @@ import type { TaskRecord } from '../queue/task-record.ts';
 import { alternativesOf } from './instead.ts';
 import type { Outcome, RejectReason } from '../request/outcome.ts';
 import { mayTryElsewhere } from './attempts.ts';
+import { keepPlace } from './retry-hint.ts';
 import { endReservation, settle } from './settle.ts';
 import type { SchedulerState } from './state.ts';
 import { enter, refusedAtOnce } from './submit.ts';
@@ -95,6 +96,7 @@ function endBadly(state: SchedulerState, task: TaskRecord, end: BadEnd): void {
 function conclude(state: SchedulerState, task: TaskRecord, outcome: Outcome): void {
   if (state.tasks.has(task.spec.id)) return settle(state, task, outcome);
   if (task.reservation !== null) endReservation(state, task);
+  if (task.isTold) keepPlace(state, task, outcome);
   state.counts[outcome.kind] += 1;
   state.out.outcome(task.spec.id, outcome);
 }

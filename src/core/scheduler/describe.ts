@@ -130,6 +130,8 @@ function dumpOf(state: SchedulerState, now: MonoUs): unknown {
     margin: state.margin.within(0, Number.POSITIVE_INFINITY),
     limits: state.limits.held(),
     poisonMarks: state.poison.size,
+    retryMarks: state.retryMarks.size,
+    keptRatio: round(state.retryMarks.keptRatio, 3),
     shedClasses: state.shedClasses,
     classes: state.classes.map((record) => ({
       name: record.config.name,

@@ -1,3 +1,4 @@
 /** The scheduler: made here, driven by the gateway's loop and by the simulator through its contract. */
 export type * from './contract.ts';
 export * from './scheduler.ts';
+export { CLASS_RETURN_US } from './retry-hint.ts';

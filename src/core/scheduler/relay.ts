@@ -8,6 +8,7 @@ import type { ClassRecord } from '../queue/flow.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { dispatchLane, hasRoom } from './dispatch.ts';
+import { nextLook } from './retry-hint.ts';
 import { dequeue, enqueue, evict, settleOrDegrade } from './settle.ts';
 import { applyConfig, classRecords, flowOf, type SchedulerState } from './state.ts';
 
@@ -61,11 +62,7 @@ function relay(state: SchedulerState, classes: ClassRecord[], config: SchedulerC
   for (const task of tasks) {
     const lane = state.fleet.laneFor(task.spec.model, task.spec.needs);
     if (typeof lane === 'string') {
-      settleOrDegrade(state, task, {
-        kind: 'evicted',
-        reason: 'no-node',
-        hint: { retryable: true, afterUs: 0 },
-      });
+      settleOrDegrade(state, task, { kind: 'evicted', reason: 'no-node', hint: nextLook(state) });
       continue;
     }
     enqueue(lane, task);

@@ -47,6 +47,14 @@ describe('the scheduler', () => {
   });
 });
 
+describe('saneTask', () => {
+  test.each(ABSURD)('takes %d tries for a number that means something', (retryCount) => {
+    const { retryCount: sane } = saneTask(taskSpec(1, { retryCount }), 0);
+    expect(sane).toBeGreaterThanOrEqual(0);
+    expect(sane).toBeLessThanOrEqual(100);
+  });
+});
+
 describe('what is sane already', () => {
   test('is passed on as it is, without a copy', () => {
     const task = taskSpec(1);

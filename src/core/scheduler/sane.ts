@@ -18,6 +18,8 @@ const AHEAD_US_MAX: DurationUs = 3.2e13;
 const TOKENS_MAX = 100_000_000;
 const SLOTS_MAX = 100_000;
 const EJECTIONS_MAX = 64;
+/** No client repeats itself more often; beyond this the number says nothing more. */
+const RETRY_COUNT_MAX = 100;
 
 export function saneTask(spec: TaskSpec, now: MonoUs): TaskSpec {
   const workUs = within(spec.workUs, 1, WORK_US_MAX);
@@ -26,7 +28,9 @@ export function saneTask(spec: TaskSpec, now: MonoUs): TaskSpec {
   const deadlineAt = within(spec.deadlineAt, Math.min(now, 0), now + AHEAD_US_MAX);
   const tokens = within(spec.tokens ?? 0, 0, TOKENS_MAX);
   const promptTokens = within(spec.promptTokens ?? 0, 0, tokens);
+  const retryCount = within(spec.retryCount ?? 0, 0, RETRY_COUNT_MAX);
   const isSane =
+    retryCount === (spec.retryCount ?? 0) &&
     workUs === spec.workUs &&
     tokens === (spec.tokens ?? 0) &&
     promptTokens === (spec.promptTokens ?? 0) &&
@@ -45,6 +49,7 @@ export function saneTask(spec: TaskSpec, now: MonoUs): TaskSpec {
     firstByteWorkUs,
     bytes,
     deadlineAt,
+    retryCount,
     alternatives,
     tokens,
     promptTokens,

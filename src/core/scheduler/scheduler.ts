@@ -23,6 +23,7 @@ import type { SchedulerEvent } from './events.ts';
 import { nodeTimerFired } from './marks.ts';
 import { handleNode } from './node-events.ts';
 import { reconfigure, relayWhenDue } from './relay.ts';
+import { noteShutdown } from './retry-hint.ts';
 import { saneResult, saneTask } from './sane.ts';
 import { evict } from './settle.ts';
 import { submit } from './submit.ts';
@@ -125,5 +126,6 @@ function handleTask(state: SchedulerState, event: Extract<SchedulerEvent, { task
 
 function shutDown(state: SchedulerState): void {
   state.isShuttingDown = true;
+  noteShutdown(state);
   for (const task of [...state.tasks.values()]) if (!task.isRunning) evict(state, task, 'shutting-down');
 }

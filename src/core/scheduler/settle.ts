@@ -1,12 +1,11 @@
 /** The only places where a task enters a queue, leaves one, and gets its outcome. */
 import { invariant } from '../../base/assert.ts';
-import type { DurationUs } from '../../base/units.ts';
-import { flowWaitUs } from '../admission/feasibility.ts';
 import { type BadEnd, isReplaceable } from '../degrade/alternative.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
-import type { EvictReason, Outcome, RetryHint } from '../request/outcome.ts';
+import type { EvictReason, Outcome } from '../request/outcome.ts';
 import { unreserve } from './reservations.ts';
+import { keepPlace, placeAfterRestart, retryHint } from './retry-hint.ts';
 import type { SchedulerState } from './state.ts';
 
 export function enqueue(lane: Lane, task: TaskRecord): void {
@@ -26,6 +25,7 @@ export function settle(state: SchedulerState, task: TaskRecord, outcome: Outcome
   invariant(!task.isSettled, 'A task has exactly one outcome');
   task.isSettled = true;
   state.wheel.remove(task);
+  if (task.isTold) keepPlace(state, task, outcome);
   state.counts[outcome.kind] += 1;
   if (task.node === null) forget(state, task);
   else state.counts.running -= 1;
@@ -52,13 +52,8 @@ export function endReservation(state: SchedulerState, task: TaskRecord): void {
 
 export function evict(state: SchedulerState, task: TaskRecord, reason: EvictReason): void {
   const lane = task.lane as Lane;
-  const hint = retryHint(lane, task);
+  const hint =
+    reason === 'shutting-down' ? placeAfterRestart(state, lane, task) : retryHint(state, lane, task);
   dequeue(state, task);
   settleOrDegrade(state, task, { kind: 'evicted', reason, hint });
-}
-
-/** A retry would wait for the flow's queue to drain at its share, and for its own service. */
-export function retryHint(lane: Lane, task: TaskRecord): RetryHint {
-  const waitUs: DurationUs = flowWaitUs(lane, task.flow);
-  return { retryable: true, afterUs: Number.isFinite(waitUs) ? Math.round(waitUs) : 0 };
 }

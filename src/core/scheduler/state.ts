@@ -7,6 +7,7 @@ import { createPrng, type Prng } from '../../base/prng.ts';
 import type { MonoUs, TaskId, TenantId } from '../../base/units.ts';
 import { Gates } from '../admission/gates.ts';
 import { PredictionMargin } from '../admission/margin.ts';
+import { RetryMarks } from '../admission/retry-marks.ts';
 import type { DegradeStep } from '../degrade/alternative.ts';
 import type { PendingEnd } from '../degrade/pending.ts';
 import type { SchedulerConfig } from '../config/types.ts';
@@ -63,6 +64,7 @@ export interface SchedulerState {
   readonly margin: PredictionMargin;
   readonly gates: Gates;
   readonly limits: Limits;
+  readonly retryMarks: RetryMarks;
   readonly budget: RetryBudget;
   readonly poison: PoisonMarks;
   readonly workModels: Map<string, WorkModel>;
@@ -78,6 +80,8 @@ export interface SchedulerState {
   nodeOrder: number;
   shedClasses: number;
   isShuttingDown: boolean;
+  /** Once it shuts down: when a gateway may be back. */
+  returnAt: MonoUs;
   out: EffectSink;
   now: MonoUs;
 }
@@ -116,6 +120,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
     margin: new PredictionMargin(),
     gates: new Gates(config.gates),
     limits: new Limits(),
+    retryMarks: new RetryMarks(),
     budget: new RetryBudget(),
     poison: new PoisonMarks(),
     workModels: new Map(),
@@ -130,6 +135,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
     nodeOrder: 0,
     shedClasses: 0,
     isShuttingDown: false,
+    returnAt: 0,
     out: SILENT_SINK,
     now: 0,
   };

@@ -2,7 +2,8 @@
  * Admission: what is refused before it queues, in the order of cost. While a node is idle that would finish the task
  * by its deadline, nothing is refused for queueing.
  */
-import { bestServiceUs, flowWaitUs, gateUs } from '../admission/feasibility.ts';
+import { bestServiceUs, flowWaitUs, gateUs, isOfFirstClass } from '../admission/feasibility.ts';
+import { standingOf, waitShareOf } from '../admission/retry-shed.ts';
 import { isReplaceable } from '../degrade/alternative.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import { Reservation } from '../limits/index.ts';
@@ -13,11 +14,13 @@ import { NO_RETRY, type Outcome, type RejectReason, type RetryHint } from '../re
 import type { TaskSpec } from '../request/task.ts';
 import { assign, dispatchArrival, hasRoom } from './dispatch.ts';
 import { doubtfulNodeFor, idleNodeFor, makeWay } from './make-way.ts';
-import { endReservation, enqueue, retryHint } from './settle.ts';
+import { afterRestart, classReturn, keepPlace, nextLook, retryHint, soonestReturn } from './retry-hint.ts';
+import { endReservation, enqueue } from './settle.ts';
 import { flowOf, type SchedulerState } from './state.ts';
 import type { IneligibleReason } from './views.ts';
 
 export type Rejection = Extract<Outcome, { kind: 'rejected' }>;
+const SHED_CAUSE = 'a repeated request, while others wait for their first attempt';
 
 export function submit(state: SchedulerState, spec: TaskSpec): void {
   state.counts.arrived += 1;
@@ -30,6 +33,7 @@ export function submit(state: SchedulerState, spec: TaskSpec): void {
   if (spec.alternatives !== undefined && isReplaceable(refusal)) state.degrading.push({ task, end: refusal });
   else {
     if (task.reservation !== null) endReservation(state, task);
+    keepPlace(state, task, refusal);
     reject(state, spec, refusal);
   }
 }
@@ -54,13 +58,14 @@ export function enter(state: SchedulerState, task: TaskRecord): Rejection | null
     return doubtful === null ? TOO_SLOW : admit(state, lane, task, doubtful);
   }
   const claimed = claimPastGate(state, lane, task);
+  if (claimed === 'shed') return { ...rejection('shed', retryHint(state, lane, task)), cause: SHED_CAUSE };
   if (claimed === 'refused') {
     lane.saturatedUntil = state.now + admission.flowWaitMsMax * 1_000;
-    return rejection('deadline-infeasible', retryHint(lane, task));
+    return rejection('deadline-infeasible', retryHint(state, lane, task));
   }
   if (claimed !== null) return admit(state, lane, task, claimed);
   const way = makeWay(state, lane, task);
-  if (way === 'refused') return rejection('queue-full', retryHint(lane, task));
+  if (way === 'refused') return rejection('queue-full', retryHint(state, lane, task));
   return admit(state, lane, task, way);
 }
 
@@ -68,6 +73,7 @@ function admit(state: SchedulerState, lane: Lane, task: TaskRecord, claimed: Nod
   const { id } = task.spec;
   state.tasks.set(id, task);
   if (task.wheelSlot < 0) state.wheel.add(task);
+  task.isTold = false;
   enqueue(lane, task);
   if (state.offered !== null) state.out.degraded(id, state.offered);
   state.out.admitted(id);
@@ -96,19 +102,35 @@ function classOf(state: SchedulerState, spec: TaskSpec): ClassRecord {
 }
 
 export function refusedAtOnce(state: SchedulerState, spec: TaskSpec, record: ClassRecord): Rejection | null {
-  if (state.isShuttingDown) return SHUTTING_DOWN;
-  if (record.index >= state.classes.length - state.shedClasses) return SELF_PROTECTION;
+  if (state.isShuttingDown) return rejection('shutting-down', afterRestart(state));
+  if (record.index >= state.classes.length - state.shedClasses)
+    return rejection('self-protection', classReturn(state, record));
   // A fingerprint may be worked out when it is asked for.
   if (state.poison.size > 0 && state.poison.isMarked(spec.fingerprint, state.now)) return POISON;
   return null;
 }
 
-/** The gate per flow, and the idle node that a task takes which it would refuse. */
-function claimPastGate(state: SchedulerState, lane: Lane, task: TaskRecord): NodeRecord | null | 'refused' {
+/**
+ * The gate per flow, closed sooner for those who come back before their time, and the idle node that a task takes which
+ * it would refuse.
+ */
+function claimPastGate(
+  state: SchedulerState,
+  lane: Lane,
+  task: TaskRecord,
+): NodeRecord | null | 'refused' | 'shed' {
+  const standing = (task.standing ??= standingOf(task, state.retryMarks, state.gates, state.now));
   const limitUs = gateUs(task, state.now, state.config);
-  if (flowWaitUs(lane, task.flow) <= limitUs) return null;
+  const waitUs = flowWaitUs(lane, task.flow);
+  const isExempt = isOfFirstClass(task, state.config) || task.alternative >= 0;
+  const share = isExempt ? 1 : waitShareOf(standing, lane.flowHere(task.flow), state.now);
+  if (waitUs <= share * limitUs) return null;
   const idle = idleNodeFor(state, lane, task);
   if (idle !== null) return idle;
+  if (standing === 'repeat' && !isExempt) {
+    if (state.gates.refuses('retry-shed')) return 'shed';
+    if (waitUs <= limitUs) return null;
+  }
   return state.gates.refuses('flow-wait') ? 'refused' : null;
 }
 
@@ -122,8 +144,6 @@ function rejection(reason: RejectReason, hint: RetryHint): Rejection {
 }
 
 const SOON: RetryHint = Object.freeze({ retryable: true, afterUs: 0 });
-const SHUTTING_DOWN = rejection('shutting-down', SOON);
-const SELF_PROTECTION = rejection('self-protection', SOON);
 const POISON = rejection('poison', NO_RETRY);
 const TOO_SLOW = rejection('too-slow', NO_RETRY);
 const SWITCHED_OFF: Rejection = {
@@ -134,19 +154,7 @@ const SWITCHED_OFF: Rejection = {
 function refusedWithoutLane(state: SchedulerState, spec: TaskSpec, missing: IneligibleReason): Rejection {
   if (missing === 'model-not-offered') {
     const isConfigured = state.config.models.some((model) => model.id === spec.model);
-    return isConfigured ? rejection('no-node', SOON) : rejection('unknown-model', NO_RETRY);
+    return isConfigured ? rejection('no-node', nextLook(state)) : rejection('unknown-model', NO_RETRY);
   }
   return rejection(missing === 'context-too-long' ? 'context-too-long' : 'capability-missing', NO_RETRY);
-}
-
-/** When the first closed node of the lane may take work again. */
-function soonestReturn(state: SchedulerState, lane: Lane): RetryHint {
-  let soonest = Number.POSITIVE_INFINITY;
-  for (const pool of lane.pools) {
-    for (const { node } of pool.seats) {
-      if (!node.cordoned && !node.draining)
-        soonest = Math.min(soonest, Math.max(node.suspectUntil, node.ejectedUntil));
-    }
-  }
-  return { retryable: true, afterUs: Number.isFinite(soonest) ? Math.max(0, soonest - state.now) : 0 };
 }

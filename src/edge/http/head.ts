@@ -21,6 +21,8 @@ export interface RequestHead {
   /** The lesser of the two timeouts an official client sends, in its own text; '' when absent. */
   stainlessTimeout: string;
   stainlessReadTimeout: string;
+  /** How often an official client has tried before, in its own text; '' when absent. */
+  retryCount: string;
   inferenceObjective: string;
   priority: string;
   requestId: string;
@@ -52,6 +54,7 @@ function emptyHead(): RequestHead {
     prefer: '',
     stainlessTimeout: '',
     stainlessReadTimeout: '',
+    retryCount: '',
     inferenceObjective: '',
     priority: '',
     requestId: '',
@@ -113,6 +116,9 @@ function takeControl(head: RequestHead, name: string, value: string): void {
       break;
     case 'x-stainless-read-timeout':
       head.stainlessReadTimeout = value;
+      break;
+    case 'x-stainless-retry-count':
+      head.retryCount = joined(head.retryCount, value);
       break;
     case 'x-llm-d-inference-objective':
       head.inferenceObjective = value;

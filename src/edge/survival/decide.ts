@@ -8,6 +8,7 @@
  */
 import type { DurationMs, Ratio } from '../../base/units.ts';
 import type { SurvivalConfig } from '../../core/config/types.ts';
+import { CLASS_RETURN_US } from '../../core/scheduler/index.ts';
 
 /** Absent is unknown, which is neither zero nor full. */
 export interface SurvivalReading {
@@ -47,7 +48,7 @@ export const CALM: SurvivalState = Object.freeze({
 /** Between two steps up: a shed class needs a moment to show its effect. */
 const STEP_UP_MS = 1_000;
 /** Between two steps down, so that a returning class shows its weight before the next one returns. */
-const STEP_DOWN_MS = 2_000;
+const STEP_DOWN_MS: DurationMs = CLASS_RETURN_US / 1_000;
 /** A mark that no new evidence renews is lowered after this time. */
 const LEASE_MS = 10_000;
 /** Below this part of the bound pressure counts as gone. */
