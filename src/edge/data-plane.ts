@@ -8,12 +8,19 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { MonoUs } from '../base/units.ts';
 import type { GatewayConfig } from '../core/config/types.ts';
+import { type DegradeConsent, planAnswers } from '../core/degrade/index.ts';
 import type { MetricsSink } from '../ports/metrics-sink.ts';
 import type { NodeTransport } from '../ports/node-transport.ts';
 import type { Gateway } from '../runtime/contract.ts';
 import { decideClass } from './auth/class-wish.ts';
+import { compareAnswers } from './cache/agreement.ts';
+import { AnswerCache, type CachedAnswer } from './cache/answer-cache.ts';
+import { cacheKey } from './cache/identity.ts';
 import { createIdentity, type Identity, type Tenant } from './auth/keys.ts';
 import { decideDeadline } from './deadline.ts';
+import { NO_CONSENT, readConsent } from './degrade/consent.ts';
+import { defaultTextOf } from './degrade/default-answer.ts';
+import { LesserAnswers } from './degrade/lesser-answers.ts';
 import { Exchange, type ExchangeContext } from './exchange/exchange.ts';
 import { Spool } from './exchange/spool.ts';
 import { type BodyBudget, type ClientRequest, nodeRequest } from './http/client-request.ts';
@@ -123,6 +130,19 @@ interface Arrival {
   readonly receivedAt: MonoUs;
 }
 
+/** A request that is understood and may be submitted. */
+interface Understood {
+  readonly request: InferenceRequest;
+  readonly className: string;
+  readonly model: string;
+}
+
+/** The key under which the answer is remembered, and the answer if there is one. */
+interface Remembered {
+  readonly key: string;
+  readonly answer: CachedAnswer | undefined;
+}
+
 class Plane {
   readonly spool: Spool;
   isClosing = false;
@@ -147,7 +167,13 @@ class Plane {
     );
     this.#budget = { bytes: 0, bytesMax: gateway.config.scheduler.bounds.bytesMax };
     const waitingNote = (publicId: string): string => this.#waitingNote(publicId);
-    this.#context = { gateway, transport, metrics, spool: this.spool, waitingNote };
+    const cache = new AnswerCache({
+      config: () => gateway.config.cache,
+      now: () => gateway.now(),
+      compare: (remembered, fresh) =>
+        metrics.cacheCompared(remembered.endpoint, compareAnswers(remembered, fresh)),
+    });
+    this.#context = { gateway, transport, metrics, spool: this.spool, cache, waitingNote };
   }
 
   /** The rules of the configuration in force; a reload replaces the configuration object. */
@@ -309,6 +335,14 @@ class Plane {
       this.#refuse(arrival.request, refuse('bad-request', deadline.rule), arrival.receivedAt);
       return;
     }
+    const understood: Understood = { request, className, model };
+    const consent = head.degradeWish === '' ? NO_CONSENT : readConsent(head.degradeWish, metrics.wishIgnored);
+    const remembered = this.#remembered(arrival, understood, consent);
+    if (remembered?.answer !== undefined && gateway.config.cache.mode === 'always') {
+      this.#answerRemembered(arrival, understood, remembered.answer);
+      return;
+    }
+    const lesser = consent === NO_CONSENT ? undefined : this.#planLesser(understood, consent, remembered);
     const estimate = gateway.estimate(model, request.shape);
     const forwarded =
       head.requestId === '' ? head.forwarded : [...head.forwarded, 'x-request-id', head.requestId];
@@ -319,6 +353,8 @@ class Plane {
         forwarded,
         requestId: head.requestId,
         nodeVisible: tenant.nodeVisible,
+        lesser,
+        cacheKey: remembered?.key ?? '',
         submit: new Submission({
           request,
           className,
@@ -329,11 +365,102 @@ class Plane {
           deadlineWished: deadline.wished,
           receivedAt: arrival.receivedAt,
           retryCount: readRetryCount(head.retryCount, metrics.wishIgnored),
+          alternatives: lesser?.planned.map((one) => one.alternative),
         }),
       },
       arrival.request.response(),
     );
     exchange.start();
+  }
+
+  /** Undefined where nothing is remembered: by configuration, or because the answer may differ each time. */
+  #remembered(
+    { tenant }: Arrival,
+    { request, model }: Understood,
+    consent: DegradeConsent,
+  ): Remembered | undefined {
+    const { config } = this.#options.gateway;
+    const { cache } = this.#context;
+    const { mode } = config.cache;
+    if (mode === 'off') {
+      if (cache.size > 0) cache.clear();
+      return undefined;
+    }
+    // Without consent or an ordinary use nobody would ever get it.
+    if (mode === 'degrade' && !consent.cache) return undefined;
+    const { cachePool } = tenant;
+    const key = cacheKey({
+      sharedBy: cachePool === undefined ? `tenant ${tenant.id}` : `pool ${cachePool}`,
+      model,
+      revision: config.scheduler.models.find((one) => one.id === model)?.revision ?? '',
+      endpoint: request.endpoint,
+      stream: request.stream,
+      body: request.body,
+    });
+    return key === undefined ? undefined : { key, answer: cache.find(key) };
+  }
+
+  #planLesser(
+    { request, className, model }: Understood,
+    consent: DegradeConsent,
+    remembered: Remembered | undefined,
+  ): LesserAnswers | undefined {
+    const { gateway } = this.#options;
+    const { scheduler } = gateway.config;
+    const { endpoint, stream } = request;
+    const configured = scheduler.models.find((one) => one.id === model);
+    const defaultText = defaultTextOf(configured, endpoint);
+    const answer = remembered?.answer;
+    const { shape, needs, usesContext } = request;
+    const planned = planAnswers(scheduler, consent, {
+      request: {
+        className,
+        model,
+        shape,
+        needs,
+        stream,
+        usesContext,
+        hasRemembered: answer !== undefined,
+        hasDefault: defaultText !== undefined,
+      },
+      estimate: (name, lesser) => gateway.estimate(name, lesser),
+    });
+    if (planned.length === 0) return undefined;
+    const isChat = endpoint === 'chat';
+    return new LesserAnswers({ planned, remembered: answer, defaultText, model, isChat, stream });
+  }
+
+  /** An ordinary use of what is remembered: nothing is scheduled for it. */
+  #answerRemembered(
+    { request: client, head, tenant, receivedAt }: Arrival,
+    { request, className, model }: Understood,
+    answer: CachedAnswer,
+  ): void {
+    const { gateway, metrics } = this.#options;
+    const { stream } = request;
+    const id = gateway.noteAnswered({ className, tenant: tenant.id, model, stream, receivedAt });
+    const ageS = Math.max(0, Math.floor((gateway.now() - answer.storedAt) / 1e6));
+    const response = client.response();
+    response.writeHead(200, [
+      'x-spillway-id',
+      id,
+      'x-request-id',
+      head.requestId === '' ? id : head.requestId,
+      'x-spillway-class',
+      className,
+      'x-spillway-queue-ms',
+      '0',
+      'x-spillway-attempts',
+      '0',
+      'age',
+      String(ageS),
+      'content-type',
+      answer.contentType,
+      'content-length',
+      String(answer.body.length),
+    ]);
+    response.end(answer.body);
+    metrics.requestEnded(className, model, 'served', Math.max(0, gateway.now() - receivedAt) / 1e6);
   }
 
   #refuse(

@@ -9,6 +9,7 @@ import type {
   TenantId,
   Tokens,
 } from '../base/units.ts';
+import type { Alternative } from '../core/degrade/index.ts';
 import type { Needs } from '../core/request/needs.ts';
 import type { WorkEstimate } from '../core/scheduler/contract.ts';
 import type { SubmitSpec } from '../runtime/contract.ts';
@@ -25,6 +26,7 @@ export interface SubmissionParts {
   readonly receivedAt: MonoUs;
   /** 0 for a first attempt. */
   readonly retryCount: number;
+  readonly alternatives?: readonly Alternative[] | undefined;
 }
 
 /** A class, since the fingerprint of a body is worked out only for the few requests that it decides about. */
@@ -43,6 +45,7 @@ export class Submission implements SubmitSpec {
   readonly stream: boolean;
   readonly receivedAt: MonoUs;
   readonly retryCount: number;
+  readonly alternatives: readonly Alternative[] | undefined;
   readonly #request: InferenceRequest;
 
   constructor(parts: SubmissionParts) {
@@ -63,6 +66,7 @@ export class Submission implements SubmitSpec {
     this.stream = request.stream;
     this.receivedAt = parts.receivedAt;
     this.retryCount = parts.retryCount;
+    this.alternatives = parts.alternatives;
     this.#request = request;
   }
 

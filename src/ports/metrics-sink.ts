@@ -8,7 +8,7 @@
 import type { Bytes } from '../base/units.ts';
 
 /**
- * `served`; `declined` (the node's own deterministic 4xx); `cancelled` (the client left; 499 in logs); otherwise the
+ * `served`; `degraded` (a lesser answer, by consent); `declined` (the node's own deterministic 4xx); `cancelled` (the client left; 499 in logs); otherwise the
  * reason of the refusal or failure exactly as in `x-spillway-reason`. A closed set: see the edge's outcome table.
  */
 export type OutcomeLabel = string;
@@ -18,7 +18,8 @@ export type IgnoredWish =
   | 'class-unknown'
   | 'deadline-hint-unreadable'
   | 'priority-hint-unreadable'
-  | 'retry-count-unreadable';
+  | 'retry-count-unreadable'
+  | 'degrade-unknown';
 
 export interface MetricsSink {
   /**
@@ -36,6 +37,10 @@ export interface MetricsSink {
   tokens(direction: 'input' | 'output', model: string, count: number): void;
   /** `spillway_retries_total`: an attempt after the first one was assigned. */
   retried(): void;
+  /** `spillway_degraded_total{class,how}`: once per lesser answer that was given; `how` is a closed set. */
+  degraded(className: string, how: 'cache' | 'model' | 'quality' | 'default'): void;
+  /** `spillway_cache_agreement_total{type,result}`: a fresh answer was compared with the remembered one. Closed sets. */
+  cacheCompared(type: string, result: 'same' | 'different' | 'unreadable'): void;
   /** `spillway_wishes_ignored_total{wish}`. */
   wishIgnored(wish: IgnoredWish): void;
   /** `spillway_spool_bytes`: bytes now held for slow readers, in all. */
@@ -56,6 +61,8 @@ export const NO_METRICS: MetricsSink = Object.freeze({
   dispatched(): void {},
   tokens(): void {},
   retried(): void {},
+  degraded(): void {},
+  cacheCompared(): void {},
   wishIgnored(): void {},
   spoolBytes(): void {},
   slowReaderCut(): void {},

@@ -2,7 +2,7 @@
  * The gateway's loop as edges and the admin plane see it. It owns the scheduler, the clock, the timers and the order
  * of shutdown; edges own the clients' connections and execute what they are assigned.
  */
-import type { DurationMs, DurationUs, MonoUs, NodeId, TaskId, WallMs } from '../base/units.ts';
+import type { ClassName, DurationMs, DurationUs, MonoUs, NodeId, TaskId, WallMs } from '../base/units.ts';
 import type { GatewayConfig, NodeConfig } from '../core/config/types.ts';
 import type {
   AttemptResult,
@@ -54,6 +54,15 @@ export interface EarlyRefusal {
   readonly tenant: string;
   /** As the client named it; kept to a bounded length. */
   readonly model: string;
+  readonly receivedAt: MonoUs;
+}
+
+/** A request that the edge answered from what it remembers: there was nothing to schedule. */
+export interface EarlyAnswer {
+  readonly className: ClassName;
+  readonly tenant: string;
+  readonly model: string;
+  readonly stream: boolean;
   readonly receivedAt: MonoUs;
 }
 
@@ -138,6 +147,8 @@ export interface Gateway {
   submit(spec: SubmitSpec, listener: TaskListener): { readonly taskId: TaskId; readonly publicId: string };
   /** Keeps a refusal explainable that was decided before there was a task; returns its public id. */
   noteRefused(refusal: EarlyRefusal): string;
+  /** The same for a request that needed no task. */
+  noteAnswered(answer: EarlyAnswer): string;
   cancel(taskId: TaskId): void;
   attemptSent(taskId: TaskId): void;
   attemptFirstByte(taskId: TaskId): void;

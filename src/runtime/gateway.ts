@@ -126,6 +126,7 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
     now,
     submit: (spec, listener) => dispatcher.submit(spec, listener),
     noteRefused: (refusal) => table.noteRefused(refusal, now()),
+    noteAnswered: (answer) => table.noteAnswered(answer, now()),
     cancel: (taskId) => dispatcher.cancel(taskId),
     attemptSent: (taskId) => dispatcher.attemptSent(taskId),
     attemptFirstByte: (taskId) => dispatcher.attemptFirstByte(taskId),

@@ -22,6 +22,7 @@ import { ALTERNATIVES_MAX, type DegradeStep } from '../core/degrade/index.ts';
 import type { TaskView } from '../core/scheduler/views.ts';
 import type {
   AttemptFailure,
+  EarlyAnswer,
   EarlyRefusal,
   RequestFacts,
   RequestView,
@@ -170,10 +171,20 @@ export class TaskTable {
 
   /** A row that was finished before it could live. */
   noteRefused({ reason, tenant, model, receivedAt }: EarlyRefusal, now: MonoUs): string {
+    const spec = { ...NO_TASK, tenant, model: clipped(model), receivedAt };
+    return this.#noteEnded(spec, { kind: 'rejected', reason, hint: NO_RETRY }, now);
+  }
+
+  /** A row that needed no life. */
+  noteAnswered(answer: EarlyAnswer, now: MonoUs): string {
+    return this.#noteEnded({ ...NO_TASK, ...answer }, { kind: 'served' }, now);
+  }
+
+  #noteEnded(spec: RowSpec, outcome: Outcome, now: MonoUs): string {
     const id = this.nextId();
-    const row = new TaskRow(id, { ...NO_TASK, tenant, model: clipped(model), receivedAt }, undefined);
-    row.outcome = { kind: 'rejected', reason, hint: NO_RETRY };
-    row.doneUs = now - receivedAt;
+    const row = new TaskRow(id, spec, undefined);
+    row.outcome = outcome;
+    row.doneUs = now - spec.receivedAt;
     this.#rows.set(id, row);
     this.#remember(id);
     return this.publicId(id);

@@ -112,6 +112,8 @@ function createSink(classLabel: Label, modelLabel: Label): CountingSink {
     dispatched: (seconds) => times.dispatch.observe([], seconds),
     tokens: (direction, model, count) => counters.tokens.add([direction, modelLabel(model)], count),
     retried: () => counters.retries.add([], 1),
+    degraded: (className, how) => counters.degraded.add([classLabel(className), how], 1),
+    cacheCompared: (type, result) => counters.cacheAgreement.add([type, result], 1),
     wishIgnored: (wish) => counters.wishes.add([wish], 1),
     spoolBytes(total) {
       spool = total;
@@ -139,13 +141,13 @@ function createSink(classLabel: Label, modelLabel: Label): CountingSink {
 }
 
 function createCounters(): Record<
-  'requests' | 'tokens' | 'retries' | 'wishes' | 'slowReaders' | 'malformed',
+  'requests' | 'tokens' | 'retries' | 'degraded' | 'cacheAgreement' | 'wishes' | 'slowReaders' | 'malformed',
   ReturnType<typeof createCounter>
 > {
   return {
     requests: createCounter({
       name: 'spillway_requests_total',
-      help: 'Requests that ended, by outcome: served, declined, cancelled, or the reason of a refusal or failure.',
+      help: 'Requests that ended, by outcome: served, degraded, declined, cancelled, or the reason of a refusal or failure.',
       labels: ['class', 'model', 'outcome'],
     }),
     tokens: createCounter({
@@ -157,6 +159,16 @@ function createCounters(): Record<
       name: 'spillway_retries_total',
       help: 'Attempts after the first one of a request.',
       labels: [],
+    }),
+    degraded: createCounter({
+      name: 'spillway_degraded_total',
+      help: 'Lesser answers given by consent: cache, model, quality, default.',
+      labels: ['class', 'how'],
+    }),
+    cacheAgreement: createCounter({
+      name: 'spillway_cache_agreement_total',
+      help: 'Fresh answers compared with remembered ones, by kind of request.',
+      labels: ['type', 'result'],
     }),
     wishes: createCounter({
       name: 'spillway_wishes_ignored_total',

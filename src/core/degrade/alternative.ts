@@ -23,6 +23,9 @@ export interface LesserTask {
   readonly needs: Needs;
   readonly workUs: RefUs;
   readonly firstByteWorkUs: RefUs;
+  /** As limits count them; those of the whole request when absent. */
+  readonly tokens?: Tokens;
+  readonly promptTokens?: Tokens;
 }
 
 export function needsWork(alternative: Alternative): alternative is LesserTask {
@@ -43,6 +46,11 @@ export interface DegradeStep {
   readonly because: DegradeCause;
   /** `taken`, or why it could not be. */
   readonly verdict: 'taken' | RejectReason;
+}
+
+/** As it is named to clients: `cache`, `model:NAME`, `quality:NAME`, `default`. */
+export function alternativeLabel(alternative: Alternative): string {
+  return needsWork(alternative) ? `${alternative.how}:${alternative.name}` : alternative.how;
 }
 
 /** Ends for which a lesser answer may stand in: overload, and nodes that failed. Not limits, nor what no answer mends. */
@@ -97,8 +105,8 @@ export class LesserSpec implements TaskSpec {
     this.deadlineWished = whole.deadlineWished;
     this.stream = whole.stream;
     this.alternatives = alternatives;
-    this.tokens = whole.tokens ?? 0;
-    this.promptTokens = whole.promptTokens ?? 0;
+    this.tokens = lesser.tokens ?? whole.tokens ?? 0;
+    this.promptTokens = Math.min(this.tokens, lesser.promptTokens ?? whole.promptTokens ?? 0);
     this.#whole = whole;
   }
 

@@ -5,7 +5,7 @@ import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
 import { MS, nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
 import { defaultSchedulerConfig, type SchedulerOverrides } from '../config/defaults.ts';
 import type { Outcome } from '../request/outcome.ts';
-import type { Alternative } from '../degrade/alternative.ts';
+import type { Alternative, LesserTask } from '../degrade/alternative.ts';
 import { NO_NEEDS } from '../request/needs.ts';
 import type { TaskSpec } from '../request/task.ts';
 
@@ -276,6 +276,31 @@ describe('the books', () => {
     const weight = world.config.classes.length > 0 ? served(world) - before : 0;
     expect(weight).toBeGreaterThan(0);
     expect(weight).toBeLessThan(S);
+  });
+
+  test('reserve of limits what the lesser task may use, and nothing for one that needs no work', () => {
+    const limits = { tokensPerMinute: 1, tokensBurst: 1_000, requestsPerMinute: 1, requestsBurst: 100 };
+    const world = overloaded(
+      worldOf(
+        [
+          ['a', 'm'],
+          ['b', 'small'],
+        ],
+        { tenantWeights: [{ id: 't', weight: 1 }], tenantLimitsOwn: [{ id: 't', limits }] },
+      ),
+    );
+    const row = (): unknown => world.scheduler.limits(world.now).find(({ name }) => name === 't');
+    world.submit(low(4, [CACHE], { tokens: 900, promptTokens: 100 }));
+    expect(row()).toMatchObject({ tokensReserved: 0, tasks: 2, tokens: { remaining: 1_000 } });
+    world.submit(
+      low(5, [{ ...(cheaper('small', MS) as LesserTask), tokens: 150, promptTokens: 100 }], {
+        tokens: 900,
+        promptTokens: 100,
+      }),
+    );
+    expect(row()).toMatchObject({ tokensReserved: 150, tasks: 3, tokens: { remaining: 850 } });
+    world.end(5);
+    expect(row()).toMatchObject({ tokensReserved: 0, tasks: 2, tokens: { remaining: 850 } });
   });
 
   test('hold whatever happens: one outcome each, every alternative taken once at most, nothing left behind', () => {

@@ -58,14 +58,26 @@ export function saneTask(spec: TaskSpec, now: MonoUs): TaskSpec {
 
 function isSaneAlternative(alternative: Alternative): boolean {
   if (!needsWork(alternative)) return true;
-  const { workUs, firstByteWorkUs } = alternative;
-  return workUs === within(workUs, 1, WORK_US_MAX) && firstByteWorkUs === within(firstByteWorkUs, 1, workUs);
+  const { workUs, firstByteWorkUs, tokens = 0, promptTokens = 0 } = alternative;
+  return (
+    workUs === within(workUs, 1, WORK_US_MAX) &&
+    firstByteWorkUs === within(firstByteWorkUs, 1, workUs) &&
+    tokens === within(tokens, 0, TOKENS_MAX) &&
+    promptTokens === within(promptTokens, 0, tokens)
+  );
 }
 
 function saneAlternative(alternative: Alternative): Alternative {
   if (!needsWork(alternative)) return alternative;
   const workUs = within(alternative.workUs, 1, WORK_US_MAX);
-  return { ...alternative, workUs, firstByteWorkUs: within(alternative.firstByteWorkUs, 1, workUs) };
+  const tokens = within(alternative.tokens ?? 0, 0, TOKENS_MAX);
+  return {
+    ...alternative,
+    workUs,
+    firstByteWorkUs: within(alternative.firstByteWorkUs, 1, workUs),
+    tokens,
+    promptTokens: within(alternative.promptTokens ?? 0, 0, tokens),
+  };
 }
 
 export function saneNode(spec: NodeSpec): NodeSpec {

@@ -3,6 +3,7 @@
  * it ran on, and what would let the same request through. Rendered when somebody asks; the table of requests keeps
  * only the few numbers that this needs.
  */
+import { alternativeLabel } from '../../core/degrade/index.ts';
 import type { SchedulerConfig } from '../../core/config/types.ts';
 import type { NodeRow, RequestFacts, RequestView } from '../../runtime/contract.ts';
 
@@ -77,7 +78,17 @@ function detailOf(ended: Ended, row: ReasonRow, scheduler: SchedulerConfig): str
   return ended.facts.cause === undefined ? detail : `${detail} (${ended.facts.cause})`;
 }
 
+/** Name of the lesser answer that was taken last; undefined where none was. */
+export function standsIn({ facts }: RequestView): string | undefined {
+  const taken = facts?.lookedAt?.findLast((step) => step.verdict === 'taken');
+  return taken === undefined ? undefined : alternativeLabel(taken.alternative);
+}
+
 function unblockWithout(ended: Ended, isServed: boolean): string {
+  if (ended.state === 'degraded') {
+    const because = ended.facts.lookedAt?.findLast((step) => step.verdict === 'taken')?.because ?? 'unknown';
+    return `Room for the whole request: it got ${standsIn(ended) ?? 'less'} instead of ${because}.`;
+  }
   if (isServed) return 'Nothing: it was served.';
   return `Nothing: its client left after ${span(ended.timeline.done)}.`;
 }

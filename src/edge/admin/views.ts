@@ -1,8 +1,9 @@
 /** Rows of the admin plane in the words of the wire contract. Unknown is null, never zero. */
 import type { GatewayConfig } from '../../core/config/types.ts';
+import { alternativeLabel } from '../../core/degrade/index.ts';
 import type { TaskView } from '../../core/scheduler/views.ts';
 import type { NodeRow, RequestView } from '../../runtime/contract.ts';
-import { type Ending, endingOf, type Surroundings } from './finished.ts';
+import { type Ending, endingOf, standsIn, type Surroundings } from './finished.ts';
 
 export interface WireNode {
   readonly id: string;
@@ -107,10 +108,25 @@ export function wireRequest(
       failure,
       at: at(endedMs),
     })),
+    degraded: wireDegraded(view),
     ...told,
     nodes: told.nodes.slice(page.offset, end),
     nodesTotal: told.nodes.length,
     nodesNextOffset: end < told.nodes.length ? end : null,
+  };
+}
+
+/** The lesser answer that stands in, and every one that was looked at: what would have ended the request, and what came of it. */
+function wireDegraded(view: RequestView): unknown {
+  const lookedAt = view.facts?.lookedAt ?? [];
+  if (lookedAt.length === 0) return null;
+  return {
+    answer: standsIn(view) ?? null,
+    alternatives: lookedAt.map(({ alternative, because, verdict }) => ({
+      answer: alternativeLabel(alternative),
+      because,
+      verdict,
+    })),
   };
 }
 

@@ -15,6 +15,8 @@ export interface Tenant {
   readonly ceiling: number;
   readonly defaultClass: number;
   readonly nodeVisible: boolean;
+  /** Shares remembered answers with those of the same pool; with nobody when absent. */
+  readonly cachePool?: string;
 }
 
 /** The identity rules of one configuration; a reload builds another. */
@@ -68,6 +70,7 @@ function indexKeys(
       ceiling: ceilingIndex,
       defaultClass: Math.max(ceilingIndex, wished < 0 ? fallbackClass : wished),
       nodeVisible: row.nodeVisible,
+      ...(row.cachePool === undefined ? {} : { cachePool: row.cachePool }),
     };
     for (const key of row.keys) {
       const digest = key.sha256.toLowerCase();

@@ -13,6 +13,7 @@ import type { Gateway, TaskListener } from '../../runtime/contract.ts';
 import { parseOpenAi } from '../protocols/openai/parse.ts';
 import type { ClientResponse } from './client-response.ts';
 import { Exchange } from './exchange.ts';
+import { AnswerCache } from '../cache/answer-cache.ts';
 import { Spool } from './spool.ts';
 
 const EARLY_MS = 1_000;
@@ -122,6 +123,7 @@ class World {
       transport: this.#transport(),
       metrics,
       spool: new Spool(() => CONFIG.server, gateway.now, metrics),
+      cache: new AnswerCache({ config: () => CONFIG.cache, now: gateway.now, compare: () => {} }),
       waitingNote: () => 'waiting',
     };
     const submit = {
@@ -138,7 +140,14 @@ class World {
       fingerprint: '',
       receivedAt: 0,
     };
-    const spec = { request: parsed.request, submit, forwarded: [], requestId: '', nodeVisible: true };
+    const spec = {
+      request: parsed.request,
+      submit,
+      forwarded: [],
+      requestId: '',
+      nodeVisible: true,
+      cacheKey: '',
+    };
     new Exchange(context, spec, this.client).start();
   }
 

@@ -12,6 +12,7 @@
  * same turn.
  */
 import type { DurationUs, MonoUs, TaskId } from '../../base/units.ts';
+import { alternativeLabel, needsWork, type PlannedAnswer } from '../../core/degrade/index.ts';
 import {
   type AttemptResult,
   type LimitsView,
@@ -19,12 +20,16 @@ import {
   type Outcome,
   type RetryHint,
 } from '../../core/request/index.ts';
+import type { Usage } from '../../core/request/task.ts';
 import type { NodeTransport } from '../../ports/node-transport.ts';
 import type { MetricsSink } from '../../ports/metrics-sink.ts';
 import type { Assignment, Gateway, SubmitSpec, TaskListener } from '../../runtime/contract.ts';
 import { limitHeaders, limitLines } from '../outcomes/limit-headers.ts';
 import { openAiBody, type Refusal, refuse, renderOpenAiLines } from '../outcomes/refusal.ts';
 import type { RefusalReason } from '../outcomes/table.ts';
+import type { AnswerCache, Recording } from '../cache/answer-cache.ts';
+import { flagLength, flagObject, flagStream } from '../degrade/flag.ts';
+import type { LesserAnswers } from '../degrade/lesser-answers.ts';
 import type { InferenceRequest } from '../protocols/inference-request.ts';
 import { Attempt, type AttemptOwner } from './attempt.ts';
 import type { ClientResponse } from './client-response.ts';
@@ -37,6 +42,7 @@ export interface ExchangeContext {
   readonly transport: NodeTransport;
   readonly metrics: MetricsSink;
   readonly spool: Spool;
+  readonly cache: AnswerCache;
   /** Text of a keep-alive comment: where the request stands, if that can be told cheaply. */
   waitingNote(publicId: string): string;
 }
@@ -49,6 +55,10 @@ export interface ExchangeSpec {
   /** The client's own id, or ''. */
   readonly requestId: string;
   readonly nodeVisible: boolean;
+  /** What may stand in for the answer; absent without consent. */
+  readonly lesser?: LesserAnswers | undefined;
+  /** The key under which the answer is to be remembered, or ''. */
+  readonly cacheKey: string;
 }
 
 type Answer = 'none' | 'early' | 'flowing' | 'ended' | 'gone';
@@ -77,6 +87,10 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
   #overheadUs: DurationUs = 0;
   /** Of the limits that refused the request; otherwise those of the tenant are told. */
   #limits: LimitsView | undefined;
+  /** What stands in for the answer now. */
+  #lesser: PlannedAnswer | undefined;
+  #recording: Recording | undefined;
+  #contentType = '';
 
   constructor(context: ExchangeContext, spec: ExchangeSpec, res: ClientResponse) {
     this.#context = context;
@@ -92,6 +106,8 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     const { gateway } = this.#context;
     const { submit, request } = this.#spec;
     this.#res.onClose(() => this.clientClosed());
+    const remembered = this.#spec.lesser?.remembered;
+    if (remembered !== undefined) this.#context.cache.pin(remembered);
     const ids = gateway.submit(submit, this);
     this.#taskId = ids.taskId;
     this.#publicId = ids.publicId;
@@ -119,7 +135,12 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
       const waitedS = (this.#assignedAt - this.#submittedAt) / 1e6;
       metrics.queueWait(this.#spec.submit.className, this.#spec.submit.model, Math.max(0, waitedS));
     } else metrics.retried();
-    const { request, forwarded, submit } = this.#spec;
+    const { request, forwarded, cacheKey } = this.#spec;
+    this.#recording?.drop();
+    this.#recording =
+      cacheKey === '' || this.#lesser !== undefined
+        ? undefined
+        : this.#context.cache.record(cacheKey, request.endpoint);
     const attempt = new Attempt(this, {
       number: assignment.attempt,
       stream: request.stream,
@@ -135,7 +156,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
         method: 'POST',
         path: request.path,
         headers: forwarded,
-        body: request.bodyFor(assignment.upstreamModel === '' ? submit.model : assignment.upstreamModel),
+        body: this.#bodyFor(assignment),
         // A whole answer is silent until it is ready; the scheduler ends it at its deadline.
         headersMs: request.stream ? idleMs : Math.max(idleMs, admission.deadlineMsMax),
         idleMs,
@@ -143,6 +164,13 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
       attempt,
     );
     attempt.attach(call);
+  }
+
+  /** A lesser answer stands in from now on; what was remembered of a whole one is none. */
+  degraded(alternative: number): void {
+    this.#lesser = this.#spec.lesser?.planned[alternative];
+    this.#recording?.drop();
+    this.#recording = undefined;
   }
 
   abort(): void {
@@ -153,12 +181,17 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     if (this.#isFinished) return;
     this.#isFinished = true;
     this.#clearTimer();
+    this.#tell(outcome);
+    this.#letGo(outcome);
+  }
+
+  #tell(outcome: Outcome): void {
     switch (outcome.kind) {
       case 'served':
         this.#count('served');
         break;
       case 'degraded':
-        this.#count('degraded');
+        this.#endLesser();
         break;
       case 'cancelled':
         // Usually nobody is left to tell; a task that somebody else cancelled still owes its client an answer.
@@ -195,13 +228,15 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
 
   answerPart(head: NodeHead, part: Buffer): boolean {
     if (this.#isSilent()) return true;
+    const told = this.#hasContent ? part : this.#marked(head, part);
     if (!this.#hasContent) {
       this.#clearTimer();
       this.#commit(head, undefined);
       this.#hasContent = true;
     }
+    this.#recording?.add(part);
     this.#answer = 'flowing';
-    return this.#keepsUp(this.#res.write(part));
+    return this.#keepsUp(this.#res.write(told));
   }
 
   answerEnd(head: NodeHead, part: Buffer | undefined): void {
@@ -210,12 +245,15 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
       this.#endInBand(declinedInBand(part));
       return;
     }
+    const told = this.#hasContent || part === undefined ? part : this.#marked(head, part);
     if (!this.#hasContent)
-      this.#commit(head, this.#spec.request.stream && head.status < 400 ? undefined : part);
+      this.#commit(head, this.#spec.request.stream && head.status < 400 ? undefined : told);
     this.#hasContent = true;
+    if (part !== undefined) this.#recording?.add(part);
+    this.#contentType = head.contentType;
     this.#clearTimer();
     this.#answer = 'ended';
-    this.#res.end(part);
+    this.#res.end(told);
     if (this.#res.pendingBytes() > PENDING_BYTES_NORMAL || this.#isSlow) this.#keepsUp(false);
   }
 
@@ -227,9 +265,31 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
       const { promptTokens, outputTokens } = result.usage;
       if (promptTokens !== undefined) metrics.tokens('input', submit.model, promptTokens);
       if (outputTokens !== undefined) metrics.tokens('output', submit.model, outputTokens);
-      gateway.learn(submit.model, this.#spec.request.shape, result.usage);
+      this.#learn(result.usage);
     }
     gateway.attemptEnded(this.#taskId, result, attempt.number);
+  }
+
+  /** An answer that was made to be short tells nothing of how long answers are. */
+  #learn(usage: Usage): void {
+    const { submit, request } = this.#spec;
+    const { promptTokens } = usage;
+    if (this.#lesser === undefined || !needsWork(this.#lesser.alternative)) {
+      this.#context.gateway.learn(submit.model, request.shape, usage);
+      return;
+    }
+    const { alternative, shape } = this.#lesser;
+    const isWhole = alternative.how === 'model';
+    const told = isWhole || promptTokens === undefined ? usage : { promptTokens };
+    if (isWhole || promptTokens !== undefined) this.#context.gateway.learn(alternative.model, shape, told);
+  }
+
+  #bodyFor({ upstreamModel }: Assignment): readonly Uint8Array[] {
+    const { request, submit } = this.#spec;
+    const lesser = this.#lesser;
+    const model =
+      lesser !== undefined && needsWork(lesser.alternative) ? lesser.alternative.model : submit.model;
+    return request.bodyFor(upstreamModel === '' ? model : upstreamModel, lesser?.lowered);
   }
 
   // The client's side.
@@ -287,7 +347,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
       headers.push('x-spillway-node', this.#assignment.nodeId);
     if (whole !== undefined) headers.push('content-length', String(whole.length));
     else if (head.contentLength !== undefined && !this.#spec.request.stream) {
-      headers.push('content-length', String(head.contentLength));
+      headers.push('content-length', String(head.contentLength + this.#markLength()));
     }
     this.#res.writeHead(head.status, headers);
   }
@@ -308,7 +368,59 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     ];
     const limits = this.#context.gateway.limitsOf(this.#spec.submit.tenant);
     if (limits !== undefined) headers.push(...limitHeaders(limits));
+    if (this.#lesser !== undefined)
+      headers.push('x-spillway-degraded', alternativeLabel(this.#lesser.alternative));
     return headers;
+  }
+
+  /** The first bytes of a lesser answer with their mark; of a whole one as they are. */
+  #marked(head: NodeHead, part: Buffer): Buffer {
+    if (this.#lesser === undefined || head.status >= 400) return part;
+    const label = alternativeLabel(this.#lesser.alternative);
+    return this.#spec.request.stream ? flagStream(part, label) : flagObject(part, label);
+  }
+
+  #markLength(): number {
+    return this.#lesser === undefined ? 0 : flagLength(alternativeLabel(this.#lesser.alternative));
+  }
+
+  /** A lesser answer was given, or is given now where no node had to. */
+  #endLesser(): void {
+    const lesser = this.#lesser as PlannedAnswer;
+    if (needsWork(lesser.alternative)) return this.#countLesser(lesser);
+    const answer = this.#spec.lesser?.answerOf(lesser, this.#publicId);
+    if (answer === undefined || this.#answer === 'flowing') return this.#conclude('node-timeout', NO_RETRY);
+    this.#countLesser(lesser);
+    if (this.#isSilent()) return;
+    const label = alternativeLabel(lesser.alternative);
+    const body = this.#spec.request.stream ? flagStream(answer.body, label) : flagObject(answer.body, label);
+    if (this.#answer === 'none') {
+      const headers = this.#ownHeaders();
+      headers.push('content-type', answer.contentType, 'content-length', String(body.length));
+      if (answer.storedAt !== undefined) headers.push('age', this.#ageOf(answer.storedAt));
+      this.#res.writeHead(200, headers);
+    }
+    this.#answer = 'ended';
+    this.#res.end(body);
+  }
+
+  #ageOf(storedAt: MonoUs): string {
+    return String(Math.max(0, Math.floor((this.#context.gateway.now() - storedAt) / 1e6)));
+  }
+
+  #countLesser({ alternative }: PlannedAnswer): void {
+    if (this.#answer === 'gone') return this.#count('cancelled');
+    this.#count('degraded');
+    this.#context.metrics.degraded(this.#spec.submit.className, alternative.how);
+  }
+
+  /** The one place where a pin and a recording end. */
+  #letGo(outcome: Outcome): void {
+    const remembered = this.#spec.lesser?.remembered;
+    if (remembered !== undefined) this.#context.cache.unpin(remembered);
+    if (outcome.kind === 'served' && this.#answer === 'ended') this.#recording?.keep(this.#contentType);
+    else this.#recording?.drop();
+    this.#recording = undefined;
   }
 
   /** An end that the client must be told of, in the way that is still possible. */

@@ -23,6 +23,8 @@ export interface RequestHead {
   stainlessReadTimeout: string;
   /** How often an official client has tried before, in its own text; '' when absent. */
   retryCount: string;
+  /** What less the client takes, in its own text. */
+  degradeWish: string;
   inferenceObjective: string;
   priority: string;
   requestId: string;
@@ -55,6 +57,7 @@ function emptyHead(): RequestHead {
     stainlessTimeout: '',
     stainlessReadTimeout: '',
     retryCount: '',
+    degradeWish: '',
     inferenceObjective: '',
     priority: '',
     requestId: '',
@@ -104,6 +107,9 @@ function takeControl(head: RequestHead, name: string, value: string): void {
   switch (name) {
     case 'x-spillway-class':
       head.classWish = joined(head.classWish, value);
+      break;
+    case 'x-spillway-degrade':
+      head.degradeWish = joined(head.degradeWish, value);
       break;
     case 'x-spillway-deadline-ms':
       head.deadlineMs = head.deadlineMs === undefined ? value : `${head.deadlineMs}, ${value}`;

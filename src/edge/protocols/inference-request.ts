@@ -2,10 +2,13 @@
  * What a protocol module makes of a request: all that admission needs, and how to write the body for one node. The
  * bytes are kept as they came; the parsed object is dropped, because it costs several times as much while it waits.
  */
+import type { Lowered } from '../../core/degrade/index.ts';
 import type { Needs } from '../../core/request/needs.ts';
 import type { RequestShape } from '../../core/request/task.ts';
 
 export interface InferenceRequest {
+  /** Which kind of request: `chat`, `completions`, `embeddings`, `images`. */
+  readonly endpoint: string;
   /** Path below the node's base path. */
   readonly path: string;
   /** As the client wrote it. */
@@ -24,8 +27,8 @@ export interface InferenceRequest {
   readonly body: Buffer;
   /** Of the body's bytes: equal bodies have equal fingerprints, and others hardly ever. Worked out each time it is read. */
   readonly fingerprint: string;
-  /** The body for a node that knows the model by this name. */
-  bodyFor(modelName: string): readonly Uint8Array[];
+  /** The body for a node that knows the model by this name, with what is lowered of it. */
+  bodyFor(modelName: string, lowered?: Lowered): readonly Uint8Array[];
 }
 
 export type ParseResult =

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { NOTHING_LOWERED } from '../../../core/degrade/index.ts';
 import { editBody } from './body-edits.ts';
 import { topLevelMembers } from './json-members.ts';
-import { parseOpenAi } from './parse.ts';
+import { type OpenAiEndpoint, parseOpenAi } from './parse.ts';
 
 /** Object texts with names that repeat, escape, and nest, and with free spacing. */
 const objectText = fc
@@ -66,7 +67,10 @@ describe('editBody', () => {
           hasStreamOptions: rows.some(([name]) => name === 'stream_options'),
         };
         const edited = Buffer.concat(
-          editBody(Buffer.from(text), edits, isRenamed ? 'new' : 'old'),
+          editBody(Buffer.from(text), edits, {
+            modelName: isRenamed ? 'new' : 'old',
+            lowered: NOTHING_LOWERED,
+          }),
         ).toString();
         const expected = Object.fromEntries(rows.map(([name, value]) => [name, value])) as Record<
           string,
@@ -82,6 +86,36 @@ describe('editBody', () => {
     );
   });
 
+  it('lowers what is above a limit, adds a limit where there is none, and raises nothing', () => {
+    const lowered = { outputTokensMax: 50, steps: 8, size: '512x512' };
+    const rewritten = (endpoint: OpenAiEndpoint, members: string): unknown => {
+      const parsed = parseOpenAi(endpoint, Buffer.from(`{"model":"m",${members}}`));
+      if (parsed.kind !== 'request') throw new Error(parsed.detail);
+      return JSON.parse(Buffer.concat(parsed.request.bodyFor('m', lowered)).toString());
+    };
+    const chat = { ...NOTHING_LOWERED, outputTokensMax: 50 };
+    expect(rewritten('images', '"prompt":"x","steps":30,"size":"1024x1024"')).toMatchObject({
+      steps: 8,
+      size: '512x512',
+    });
+    expect(rewritten('images', '"prompt":"x","num_inference_steps":5')).toMatchObject({
+      num_inference_steps: 5,
+      size: '512x512',
+    });
+    const parsed = parseOpenAi(
+      'chat',
+      Buffer.from('{"model":"m","messages":[{}],"max_tokens":10,"max_completion_tokens":900}'),
+    );
+    if (parsed.kind !== 'request') throw new Error(parsed.detail);
+    expect(JSON.parse(Buffer.concat(parsed.request.bodyFor('m', chat)).toString())).toEqual({
+      model: 'm',
+      messages: [{}],
+      max_tokens: 10,
+      max_completion_tokens: 50,
+    });
+    expect(rewritten('completions', '"prompt":"x","max_tokens":null')).toMatchObject({ max_tokens: 50 });
+  });
+
   it('hands the very bytes on when nothing changes', () => {
     const body = Buffer.from('{"model":"m","messages":[{}]}');
     const parsed = parseOpenAi('chat', body);
@@ -92,8 +126,8 @@ describe('editBody', () => {
   it('replaces every spelling of the model, so that no reader finds another one', () => {
     const body = Buffer.from('{"model":"a","mod\\u0065l":"old","messages":[]}');
     const edits = { model: 'old', removesHints: false, streamOptions: '', hasStreamOptions: false };
-    expect(Buffer.concat(editBody(body, edits, 'new')).toString()).toBe(
-      '{"model":"new","model":"new","messages":[]}',
-    );
+    expect(
+      Buffer.concat(editBody(body, edits, { modelName: 'new', lowered: NOTHING_LOWERED })).toString(),
+    ).toBe('{"model":"new","model":"new","messages":[]}');
   });
 });

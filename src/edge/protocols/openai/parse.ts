@@ -4,6 +4,7 @@
  */
 import { isAscii, isUtf8 } from 'node:buffer';
 import { crc32 } from 'node:zlib';
+import { type Lowered, NOTHING_LOWERED } from '../../../core/degrade/index.ts';
 import type { Capability, Needs } from '../../../core/request/needs.ts';
 import { NO_NEEDS } from '../../../core/request/index.ts';
 import type { RequestShape } from '../../../core/request/task.ts';
@@ -80,10 +81,11 @@ function describe(endpoint: OpenAiEndpoint, body: Buffer, fields: Fields): Infer
   const aspects = ASPECTS[endpoint](body, fields, stream);
   const canStream = endpoint === 'chat' || endpoint === 'completions';
   if (stream && !canStream) throw new BadField('stream', 'this endpoint does not stream');
-  return new OpenAiRequest({ path: OPENAI_PATHS[endpoint], model, stream, aspects, body, fields });
+  return new OpenAiRequest({ endpoint, path: OPENAI_PATHS[endpoint], model, stream, aspects, body, fields });
 }
 
 interface RequestParts {
+  readonly endpoint: OpenAiEndpoint;
   readonly path: string;
   readonly model: string;
   readonly stream: boolean;
@@ -94,6 +96,7 @@ interface RequestParts {
 
 /** A class, since one is made for every request, and its fingerprint only for those that need it. */
 class OpenAiRequest implements InferenceRequest {
+  readonly endpoint: OpenAiEndpoint;
   readonly path: string;
   readonly model: string;
   readonly stream: boolean;
@@ -106,7 +109,8 @@ class OpenAiRequest implements InferenceRequest {
   readonly body: Buffer;
   readonly #edits: BodyEdits;
 
-  constructor({ path, model, stream, aspects, body, fields }: RequestParts) {
+  constructor({ endpoint, path, model, stream, aspects, body, fields }: RequestParts) {
+    this.endpoint = endpoint;
     this.path = path;
     this.model = model;
     this.stream = stream;
@@ -124,8 +128,8 @@ class OpenAiRequest implements InferenceRequest {
     return `${crc32(this.body).toString(36)}-${this.body.length.toString(36)}`;
   }
 
-  bodyFor(name: string): readonly Uint8Array[] {
-    return editBody(this.body, this.#edits, name);
+  bodyFor(name: string, lowered: Lowered = NOTHING_LOWERED): readonly Uint8Array[] {
+    return editBody(this.body, this.#edits, { modelName: name, lowered });
   }
 }
 
