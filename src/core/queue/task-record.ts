@@ -16,12 +16,12 @@ export class TaskRecord {
   /** Index of the alternative that stands in, or -1; those before it were taken or passed over. */
   alternative = -1;
   /** Raised over the spec's for a class default that no node could meet. */
-  deadlineAt: MonoUs;
-  readonly submittedAt: MonoUs;
+  deadlineAt: MonoUs = 0;
+  submittedAt: MonoUs = 0;
   flow: Flow;
-  workUs: RefUs;
+  workUs: RefUs = 0;
   /** Work that must be done by the deadline: up to the first byte for streams. */
-  deadlineWorkUs: RefUs;
+  deadlineWorkUs: RefUs = 0;
   isRunning = false;
   /** The outcome was given; only the node's permit is still out. */
   isSettled = false;
@@ -81,10 +81,39 @@ export class TaskRecord {
   constructor(spec: TaskSpec, flow: Flow, now: MonoUs) {
     this.spec = spec;
     this.flow = flow;
+    this.#begin(spec, flow, now);
+  }
+
+  /** Makes the record another task's, as if it were new. No structure may hold it. */
+  renew(spec: TaskSpec, flow: Flow, now: MonoUs): void {
+    this.alternative = -1;
+    this.isRunning = false;
+    this.isSettled = false;
+    this.octave = 0;
+    this.attempts = 0;
+    this.triedNodes = null;
+    this.brokenNodes = 0;
+    this.isAborting = false;
+    this.hasFirstByte = false;
+    this.reservedDoneAt = 0;
+    this.reservedUntil = 0;
+    this.decidedAt = 0;
+    this.sentAt = 0;
+    this.inflightUsAtStart = 0;
+    this.startInflight = 0;
+    this.predictedUs = 0;
+    this.chargedUs = 0;
+    this.classCounter = null;
+    this.flowCounter = null;
+    this.reservation = null;
+    this.#begin(spec, flow, now);
+  }
+
+  #begin(spec: TaskSpec, flow: Flow, now: MonoUs): void {
+    this.flow = flow;
     this.submittedAt = now;
     this.deadlineAt = spec.deadlineAt;
-    this.workUs = Math.max(1, Math.round(spec.workUs));
-    this.deadlineWorkUs = boundedWorkUs(spec, this.workUs);
+    this.become(spec);
   }
 
   /** Worked out once, when it is asked for first. */
@@ -103,6 +132,30 @@ export class TaskRecord {
 
 function boundedWorkUs(spec: TaskSpec, workUs: RefUs): RefUs {
   return spec.stream ? Math.max(1, Math.min(workUs, Math.round(spec.firstByteWorkUs))) : workUs;
+}
+
+/** Records that wait for another task: as many as one burst leaves, no more. */
+const SPARE_RECORDS_MAX = 4_096;
+
+/**
+ * Task records, used again and again: a record of forty fields for each task would be most of what the scheduler
+ * allocates, and by the time its task ends the collector has copied it twice. Nothing is taken but for a task that is
+ * being submitted, so whoever ends a task may still read its record until the event is over.
+ */
+export class TaskRecords {
+  readonly #spare: TaskRecord[] = [];
+
+  take(spec: TaskSpec, flow: Flow, now: MonoUs): TaskRecord {
+    const task = this.#spare.pop();
+    if (task === undefined) return new TaskRecord(spec, flow, now);
+    task.renew(spec, flow, now);
+    return task;
+  }
+
+  /** The task ended and no structure holds its record any more. */
+  give(task: TaskRecord): void {
+    if (this.#spare.length < SPARE_RECORDS_MAX) this.#spare.push(task);
+  }
 }
 
 /** Earlier deadline first, then earlier arrival. */

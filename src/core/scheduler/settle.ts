@@ -41,7 +41,7 @@ export function settleOrDegrade(state: SchedulerState, task: TaskRecord, end: Ba
 /** Drops the last reference to a task, once its outcome is known and its permit is back. */
 export function forget(state: SchedulerState, task: TaskRecord): void {
   if (task.reservation !== null) endReservation(state, task);
-  state.tasks.delete(task.spec.id);
+  if (state.tasks.delete(task.spec.id)) state.records.give(task);
 }
 
 /** Ends what the task holds of limits: it pays for what was used so far. */

@@ -18,7 +18,7 @@ import { Fleet } from '../placement/fleet.ts';
 import { DeadlineWheel } from '../queue/deadline-wheel.ts';
 import { ClassRecord, effectiveWeights, Flow, type Holding } from '../queue/flow.ts';
 import type { Lane } from '../queue/lane.ts';
-import type { TaskRecord } from '../queue/task-record.ts';
+import { type TaskRecord, TaskRecords } from '../queue/task-record.ts';
 import { GENERIC_PROFILE, WorkModel } from '../request/work.ts';
 import { RetryBudget } from '../retry/budget.ts';
 import { PoisonMarks } from '../retry/poison.ts';
@@ -51,6 +51,7 @@ export interface SchedulerState {
   readonly fleet: Fleet;
   /** Every task without an outcome or with a permit not yet released. */
   readonly tasks: Map<TaskId, TaskRecord>;
+  readonly records: TaskRecords;
   /** Tasks that may go on with a lesser answer; looked at before the event ends, and empty between events. */
   readonly degrading: PendingEnd[];
   /** The alternative that is being tried: told when the task is admitted with it. */
@@ -102,6 +103,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
     tenantWeights: new Map(),
     fleet: new Fleet(classes),
     tasks: new Map(),
+    records: new TaskRecords(),
     degrading: [],
     offered: null,
     modelsOff: new Set(),

@@ -9,7 +9,7 @@ import type { NodeRecord } from '../health/node-record.ts';
 import { Reservation } from '../limits/index.ts';
 import type { ClassRecord } from '../queue/flow.ts';
 import type { Lane } from '../queue/lane.ts';
-import { TaskRecord } from '../queue/task-record.ts';
+import type { TaskRecord } from '../queue/task-record.ts';
 import { NO_RETRY, type Outcome, type RejectReason, type RetryHint } from '../request/outcome.ts';
 import type { TaskSpec } from '../request/task.ts';
 import { assign, dispatchArrival, hasRoom } from './dispatch.ts';
@@ -27,7 +27,7 @@ export function submit(state: SchedulerState, spec: TaskSpec): void {
   const record = classOf(state, spec);
   const early = refusedAtOnce(state, spec, record);
   if (early !== null && spec.alternatives === undefined) return reject(state, spec, early);
-  const task = new TaskRecord(spec, flowOf(state, record, spec.tenant), state.now);
+  const task = state.records.take(spec, flowOf(state, record, spec.tenant), state.now);
   const refusal = early ?? enter(state, task);
   if (refusal === null) return;
   if (spec.alternatives !== undefined && isReplaceable(refusal)) state.degrading.push({ task, end: refusal });
@@ -35,6 +35,7 @@ export function submit(state: SchedulerState, spec: TaskSpec): void {
     if (task.reservation !== null) endReservation(state, task);
     keepPlace(state, task, refusal);
     reject(state, spec, refusal);
+    state.records.give(task);
   }
 }
 
