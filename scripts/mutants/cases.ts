@@ -368,8 +368,8 @@ export const CASES: readonly KnownCase[] = [
         edits: [
           {
             file: 'src/core/health/node-record.ts',
-            original: 'return this.running.length < this.slotsMax(config);',
-            mutated: 'return this.running.length < 1_000 * this.slotsMax(config);',
+            original: 'this.running.length < this.slotsNow;',
+            mutated: 'this.running.length < 1_000 * this.slotsNow;',
           },
         ],
         titles: '200 simultaneous arrivals',

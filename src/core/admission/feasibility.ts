@@ -59,7 +59,7 @@ export function bestServiceUs(lane: Lane, task: TaskRecord): DurationUs {
     if (node !== undefined)
       best = Math.min(
         best,
-        task.deadlineWorkUs / (node.offers.size === 1 ? node.soloRate : node.rateOf(task.spec.model, 1)),
+        task.deadlineWorkUs / (node.isSingleModel ? node.soloRate : node.rateOf(task.spec.model, 1)),
       );
   }
   return best;

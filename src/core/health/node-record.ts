@@ -20,10 +20,15 @@ const BASELINE_MIN_OBSERVATIONS = 20;
 /** Tasks of a model after which its rate counts as known against the node's speed. */
 const SPREAD_MIN_OBSERVATIONS = 10;
 
+/** How strongly a node that has not proven itself is ranked down, fading with its successes (slow start). */
+const UNPROVEN_PENALTY = 0.25;
+
 export class NodeRecord {
   spec: NodeSpec;
   readonly order: number;
   offers: ReadonlyMap<string, ModelOffer>;
+  /** Whether it serves a single model: then the overall rate is that model's, and nothing is ever swapped. */
+  isSingleModel: boolean;
   seats: Seat[] = [];
   /** Node timer (see node-timer.ts). */
   readonly timer: HeapSlot<NodeRecord>;
@@ -70,7 +75,7 @@ export class NodeRecord {
   readingUntil: MonoUs = 0;
   /** Time that waiting tasks have reserved after what runs here. */
   reservedUs: DurationUs = 0;
-  /** How the node is ranked against its measured speed; see pool.ts. */
+  /** How the node is ranked against its measured speed; see `rankFactor` below. */
   rankFactor: Rate = 1;
   /** Slots, rate alone, and rate of the next task, as of the last `plan`: what placement reads. */
   slotsNow = 1;
@@ -83,6 +88,7 @@ export class NodeRecord {
     this.order = order;
     this.timer = new HeapSlot<NodeRecord>(this, order);
     this.offers = offersOf(spec);
+    this.isSingleModel = this.offers.size === 1;
     this.#prior = priorOf(spec.hardware);
     this.#overall = new RateCurve(this.#prior);
   }
@@ -90,11 +96,12 @@ export class NodeRecord {
   restate(spec: NodeSpec): void {
     this.spec = spec;
     this.offers = offersOf(spec);
+    this.isSingleModel = this.offers.size === 1;
   }
 
   /** Rate of one task of a model while `inflight` run. Cost: one map look-up when the node serves several models. */
   rateOf(model: string, inflight: number): Rate {
-    const curve = this.offers.size > 1 ? this.#byModel.get(model) : undefined;
+    const curve = this.isSingleModel ? undefined : this.#byModel.get(model);
     return (curve ?? this.#overall).perTask(inflight);
   }
 
@@ -106,6 +113,7 @@ export class NodeRecord {
   /** Refreshes what placement reads. Call after every change of the node's work, marks or rates. */
   plan(config: SchedulerConfig, now: MonoUs): void {
     this.slotsNow = this.slotsMax(config);
+    this.rankFactor = rankFactor(this, config);
     this.drainLongUntil =
       this.spec.slots > 0 ? 0 : now + this.drainUs(now) - config.placement.drainMsMax * 1_000;
     this.soloRate = this.#overall.perTask(1);
@@ -114,7 +122,7 @@ export class NodeRecord {
 
   /** Rate at which the next task of a model would run. */
   nextRateOf(model: string): Rate {
-    if (this.offers.size === 1) return this.nextRate;
+    if (this.isSingleModel) return this.nextRate;
     const curve = this.#byModel.get(model);
     return curve === undefined ? this.nextRate : curve.perTask(this.#nextInflight());
   }
@@ -140,7 +148,7 @@ export class NodeRecord {
   learn(model: string, workUs: RefUs, timeUs: DurationUs, inflight: number): void {
     this.#overall.observe(workUs, timeUs, inflight);
     const rate = this.#overall.perTask(1);
-    if (this.offers.size > 1) {
+    if (!this.isSingleModel) {
       const curve = this.#curveOf(model);
       curve.observe(workUs, timeUs, inflight);
       if (curve.observations >= SPREAD_MIN_OBSERVATIONS) this.#widenSpread(curve.perTask(1) / rate);
@@ -199,8 +207,16 @@ export class NodeRecord {
   }
 
   hasRoom(now: MonoUs, config: SchedulerConfig): boolean {
-    if (this.refusedUntil > now || this.readingUntil > now || this.drainLongUntil > now) return false;
-    return this.running.length < this.slotsMax(config);
+    return this.#takesNew(now) && this.running.length < this.slotsMax(config);
+  }
+
+  /** Whether it has room, by the slots of the last `plan`. */
+  hasRoomAsPlanned(now: MonoUs): boolean {
+    return this.#takesNew(now) && this.running.length < this.slotsNow;
+  }
+
+  #takesNew(now: MonoUs): boolean {
+    return this.refusedUntil <= now && this.readingUntil <= now && this.drainLongUntil <= now;
   }
 
   /** Books a task as running here. */
@@ -295,4 +311,13 @@ export class NodeRecord {
 
 function offersOf(spec: NodeSpec): ReadonlyMap<string, ModelOffer> {
   return new Map(spec.models.map((offer) => [offer.model, offer]));
+}
+
+/** Below 1 while a node is new, returned or failing: it is ranked as slower than measured, never planned as slower. */
+function rankFactor(node: NodeRecord, config: SchedulerConfig): Rate {
+  if (!node.verified) return 1 - UNPROVEN_PENALTY;
+  const proven = Math.min(1, node.successes / config.health.slowStartTasks);
+  return (
+    (1 - UNPROVEN_PENALTY * (1 - proven)) * Math.max(config.placement.healthMin, node.failures.successRatio)
+  );
 }

@@ -53,8 +53,11 @@ export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: C
 /** Fills `out` with the best seat with room and the best busy one. O(pools x buckets). */
 export function choose(pools: readonly Pool[], task: TaskRecord, context: ChooseContext, out: Choice): void {
   reset(out);
-  for (const pool of pools) {
-    for (const bucket of pool.buckets) {
+  for (let at = 0; at < pools.length; at++) {
+    const pool = pools[at] as Pool;
+    const { buckets } = pool;
+    for (let index = 0; index < buckets.length; index++) {
+      const bucket = buckets[index] as Bucket;
       // No node of this bucket or a slower one can beat that, even at the rate of its best model and without a swap.
       const bestCaseUs = task.workUs / (bucket.speedMax * pool.modelSpread);
       const isTooSlow = context.now + bestCaseUs >= earliest(out);
@@ -103,7 +106,7 @@ function considerRoomy(bucket: Bucket, task: TaskRecord, context: ChooseContext,
 function winsTie(a: NodeRecord, b: NodeRecord, task: TaskRecord, context: ChooseContext): boolean {
   const { model } = task.spec;
   const residency = Number(a.residentModel === model) - Number(b.residentModel === model);
-  if (residency !== 0 && a.offers.size > 1) return residency > 0;
+  if (residency !== 0 && !a.isSingleModel) return residency > 0;
   const bound = a.remainingUs(context.now) - b.remainingUs(context.now);
   if (bound !== 0) return bound < 0;
   return context.prng.nextUint32() < 0x8000_0000;
@@ -139,6 +142,6 @@ function freshTop(bucket: Bucket, context: ChooseContext): Seat {
 
 function swapUs(node: NodeRecord, task: TaskRecord, config: SchedulerConfig): DurationUs {
   const { swapMs } = config.placement;
-  if (swapMs === 0 || node.offers.size === 1 || node.residentModel === task.spec.model) return 0;
+  if (swapMs === 0 || node.isSingleModel || node.residentModel === task.spec.model) return 0;
   return swapMs * 1_000 * SWAP_PRICE;
 }

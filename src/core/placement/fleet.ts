@@ -73,7 +73,10 @@ export class Fleet {
   /** Puts the node's seats where its state belongs, or out of the index while its marks close it. */
   place(node: NodeRecord, now: MonoUs, config: SchedulerConfig): void {
     const isOpen = node.isOpen(now);
-    for (const seat of node.seats) {
+    if (isOpen) node.plan(config, now);
+    const { seats } = node;
+    for (let index = 0; index < seats.length; index++) {
+      const seat = seats[index] as Seat;
       if (isOpen) seat.pool.place(seat, now, config);
       else seat.pool.unplace(seat);
     }

@@ -21,9 +21,6 @@ const EDGES: readonly number[] = Array.from({ length: BUCKETS }, (_, i) => 0.001
 const TYPICAL_STEP = 0.05;
 /** Seats looked at per search for a node to explore. */
 const EXPLORED_PER_LOOK = 8;
-/** How strongly a node that has not proven itself is ranked down, fading with its successes (slow start). */
-const UNPROVEN_PENALTY = 0.25;
-
 /** A node's place in one pool. */
 export class Seat {
   readonly node: NodeRecord;
@@ -52,14 +49,15 @@ export class Seat {
 
 export class Bucket {
   readonly index: number;
+  /** Seats in this bucket have at least this speed, and less than the next one. */
+  readonly speedMin: Rate;
+  readonly speedMax: Rate;
   readonly roomy: KeyedHeap<Seat> = new KeyedHeap<Seat>();
   readonly busy: KeyedHeap<Seat> = new KeyedHeap<Seat>();
   constructor(index: number) {
     this.index = index;
-  }
-  /** No seat in this bucket is faster than this. */
-  get speedMax(): Rate {
-    return EDGES[this.index + 1] ?? Number.POSITIVE_INFINITY;
+    this.speedMin = EDGES[index] as number;
+    this.speedMax = EDGES[index + 1] ?? Number.POSITIVE_INFINITY;
   }
 }
 
@@ -118,13 +116,11 @@ export class Pool {
     this.seats.delete(seat);
   }
 
-  /** Puts a seat where its node's state of this instant belongs. O(log nodes of the bucket). */
+  /** Puts a seat where its node belongs, as it has just planned. O(log nodes of the bucket). */
   place(seat: Seat, now: MonoUs, config: SchedulerConfig): void {
     const { node } = seat;
-    node.plan(config, now);
-    const hasRoom = node.hasRoom(now, config);
+    const hasRoom = node.hasRoomAsPlanned(now);
     const speed = node.nextRate;
-    node.rankFactor = rankFactor(node, config);
     const key = hasRoom ? -speed * node.rankFactor : busyKey(seat, now, speed);
     const bucket = this.#bucketFor(speed, seat.bucket);
     if (seat.bucket === bucket && seat.hasRoom === hasRoom) {
@@ -194,8 +190,7 @@ export class Pool {
   }
 
   #bucketFor(speed: Rate, current: Bucket | null): Bucket {
-    if (current !== null && speed >= (EDGES[current.index] as number) && speed < current.speedMax)
-      return current;
+    if (current !== null && speed >= current.speedMin && speed < current.speedMax) return current;
     let low = 0;
     let high = BUCKETS - 1;
     while (low < high) {
@@ -203,22 +198,14 @@ export class Pool {
       if ((EDGES[middle] as number) <= speed) low = middle;
       else high = middle - 1;
     }
-    const at = this.buckets.findIndex((bucket) => bucket.index <= low);
+    let at = 0;
+    while (at < this.buckets.length && (this.buckets[at] as Bucket).index > low) at += 1;
     const known = this.buckets[at];
     if (known?.index === low) return known;
     const bucket = new Bucket(low);
-    this.buckets.splice(at === -1 ? this.buckets.length : at, 0, bucket);
+    this.buckets.splice(at, 0, bucket);
     return bucket;
   }
-}
-
-/** Below 1 while a node is new, returned or failing: it is ranked as slower than measured, never planned as slower. */
-function rankFactor(node: NodeRecord, config: SchedulerConfig): Rate {
-  if (!node.verified) return 1 - UNPROVEN_PENALTY;
-  const proven = Math.min(1, node.successes / config.health.slowStartTasks);
-  return (
-    (1 - UNPROVEN_PENALTY * (1 - proven)) * Math.max(config.placement.healthMin, node.failures.successRatio)
-  );
 }
 
 function busyKey(seat: Seat, now: MonoUs, speed: Rate): number {

@@ -42,7 +42,9 @@ export class DeadlineHeap {
 
 /** Joins two heaps; both are roots without siblings. */
 function meld(a: TaskRecord, b: TaskRecord): TaskRecord {
-  const [winner, loser] = isMoreUrgent(a, b) ? [a, b] : [b, a];
+  const isFirst = isMoreUrgent(a, b);
+  const winner = isFirst ? a : b;
+  const loser = isFirst ? b : a;
   loser.sibling = winner.child;
   if (winner.child !== null) winner.child.previous = loser;
   loser.previous = winner;

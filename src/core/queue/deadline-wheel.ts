@@ -51,6 +51,11 @@ export class DeadlineWheel {
     this.#size -= 1;
   }
 
+  /** Whether a slot has passed since the last look. Cheap enough to ask at every event. */
+  isDue(now: MonoUs): boolean {
+    return now >= (this.#nextTurn + 1) * SLOT_US;
+  }
+
   /** Takes out every task whose deadline has passed, in order of (deadline, id). O(tasks found + slots passed). */
   takeExpired(now: MonoUs): readonly TaskRecord[] {
     const endTurn = Math.floor(now / SLOT_US);

@@ -9,7 +9,7 @@
 import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
 import type { Bytes, RefUs, TenantId } from '../../base/units.ts';
 import type { ClassConfig } from '../config/types.ts';
-import type { LaneFlow } from './lane.ts';
+import type { LaneClass, LaneFlow } from './lane.ts';
 import type { TaskRecord } from './task-record.ts';
 
 /** A counter of served work over weight. Only grows: what was charged too much is a credit on the next charge. */
@@ -105,6 +105,7 @@ export class Flow {
   oldest: TaskRecord | null = null;
   newest: TaskRecord | null = null;
   readonly laneFlows: LaneFlow[] = [];
+  #lastLaneFlow: LaneFlow | undefined;
   /** Place among the flows of the class that have queued tasks. */
   readonly slot: HeapSlot<Flow>;
 
@@ -145,6 +146,23 @@ export class Flow {
     book(this.tenantQueued, task, -1);
     const victims = this.classRecord.victims;
     if (this.queued.tasks === 0) victims.remove(this.slot);
+  }
+
+  /** Its place in a lane, or undefined where it never waited. O(lanes that it waited in), one step for the last asked. */
+  laneFlowIn(laneClass: LaneClass): LaneFlow | undefined {
+    if (this.#lastLaneFlow?.laneClass === laneClass) return this.#lastLaneFlow;
+    const { laneFlows } = this;
+    for (let index = 0; index < laneFlows.length; index++) {
+      const laneFlow = laneFlows[index] as LaneFlow;
+      if (laneFlow.laneClass === laneClass) return (this.#lastLaneFlow = laneFlow);
+    }
+    return undefined;
+  }
+
+  /** The lanes are gone; the counters stay. */
+  forgetLanes(): void {
+    this.laneFlows.length = 0;
+    this.#lastLaneFlow = undefined;
   }
 
   get isIdle(): boolean {

@@ -22,10 +22,9 @@ export function octaveOf(workUs: RefUs): number {
   return 31 - Math.clz32(Math.min(1 << 30, 1 + Math.floor(workUs / 1_000)));
 }
 
-interface Octave {
-  readonly octave: number;
-  readonly heap: DeadlineHeap;
-  tasks: number;
+/** Waiting tasks of one flow, lane and size octave. */
+export class Octave extends DeadlineHeap {
+  octave = 0;
 }
 
 export class LaneFlow {
@@ -43,7 +42,9 @@ export class LaneFlow {
   closedOctaves = 0;
   /** Until then places are promised to tasks that were refused; see admission/retry-shed.ts. */
   promisedUntil: MonoUs = 0;
-  readonly octaves: Octave[] = [];
+  /** Those with tasks, in no order; behind them, empty ones that are kept for the next size. */
+  readonly #octaves: Octave[] = [];
+  #octavesInUse = 0;
 
   constructor(flow: Flow, laneClass: LaneClass) {
     this.counter = flow.counters.of(laneClass.domain);
@@ -59,18 +60,41 @@ export class LaneFlow {
   /** The earliest deadline among the octaves that this scan has not closed. */
   head(): TaskRecord | null {
     let best: TaskRecord | null = null;
-    for (const entry of this.octaves) {
+    for (let index = 0; index < this.#octavesInUse; index++) {
+      const entry = this.#octaves[index] as Octave;
       if (this.closedOctaves & (1 << entry.octave)) continue;
-      const task = entry.heap.peek();
-      if (task !== null && (best === null || isMoreUrgent(task, best))) best = task;
+      const task = entry.peek() as TaskRecord;
+      if (best === null || isMoreUrgent(task, best)) best = task;
     }
     return best;
   }
 
-  octaveQueue(octave: number): Octave {
-    for (const entry of this.octaves) if (entry.octave === octave) return entry;
-    const entry: Octave = { octave, heap: new DeadlineHeap(), tasks: 0 };
-    this.octaves.push(entry);
+  add(task: TaskRecord): void {
+    const entry = this.#octaveOf(octaveOf(task.workUs));
+    entry.push(task);
+    task.octave = entry;
+  }
+
+  remove(task: TaskRecord): void {
+    const entry = task.octave as Octave;
+    entry.remove(task);
+    task.octave = null;
+    if (entry.peek() !== null) return;
+    const octaves = this.#octaves;
+    const last = --this.#octavesInUse;
+    octaves[octaves.indexOf(entry)] = octaves[last] as Octave;
+    octaves[last] = entry;
+  }
+
+  #octaveOf(octave: number): Octave {
+    const octaves = this.#octaves;
+    for (let index = 0; index < this.#octavesInUse; index++) {
+      const entry = octaves[index] as Octave;
+      if (entry.octave === octave) return entry;
+    }
+    if (this.#octavesInUse === octaves.length) octaves.push(new Octave());
+    const entry = octaves[this.#octavesInUse++] as Octave;
+    entry.octave = octave;
     return entry;
   }
 }
@@ -147,10 +171,7 @@ export class Lane {
     const laneFlow = this.#laneFlow(task.flow, laneClass);
     if (laneClass.tasks === 0) this.#activateClass(laneClass);
     if (laneFlow.tasks === 0) activateFlow(laneFlow, laneClass);
-    const entry = laneFlow.octaveQueue(octaveOf(task.workUs));
-    entry.heap.push(task);
-    entry.tasks += 1;
-    task.octave = entry.octave;
+    laneFlow.add(task);
     task.lane = this;
     task.laneFlow = laneFlow;
     this.#count(laneFlow, task, 1);
@@ -161,10 +182,7 @@ export class Lane {
   remove(task: TaskRecord): void {
     const laneFlow = task.laneFlow as LaneFlow;
     const laneClass = laneFlow.laneClass;
-    const entry = laneFlow.octaveQueue(task.octave);
-    entry.heap.remove(task);
-    entry.tasks -= 1;
-    if (entry.tasks === 0) laneFlow.octaves.splice(laneFlow.octaves.indexOf(entry), 1);
+    laneFlow.remove(task);
     task.lane = null;
     task.laneFlow = null;
     this.#count(laneFlow, task, -1);
@@ -219,7 +237,7 @@ export class Lane {
     const laneFlow = task.laneFlow as LaneFlow;
     const { flow, laneClass } = laneFlow;
     if (laneFlow.closedOctaves === 0) this.#touched.push(laneFlow);
-    laneFlow.closedOctaves |= 1 << task.octave;
+    laneFlow.closedOctaves |= 1 << (task.octave as Octave).octave;
     laneFlow.scanned += task.workUs / flow.weight;
     laneClass.scanned += task.workUs / laneClass.classRecord.weight;
     laneClass.flows.update(laneFlow.slot, laneFlow.head() === null ? Number.POSITIVE_INFINITY : laneFlow.tag);
@@ -239,7 +257,8 @@ export class Lane {
   /** Share of the lane that a flow gets while all who wait now go on waiting; the flow itself counts as waiting. */
   shareOf(flow: Flow): number {
     const own = this.classes[flow.classRecord.index] as LaneClass;
-    const isFlowWaiting = flow.laneFlows.some((laneFlow) => laneFlow.laneClass === own && laneFlow.tasks > 0);
+    const laneFlow = flow.laneFlowIn(own);
+    const isFlowWaiting = laneFlow !== undefined && laneFlow.tasks > 0;
     let classWeight = own.tasks === 0 ? own.classRecord.weight : 0;
     for (const laneClass of this.classes)
       if (laneClass.tasks > 0) classWeight += laneClass.classRecord.weight;
@@ -262,13 +281,12 @@ export class Lane {
 
   /** The flow's part in this lane, once it has had one. */
   flowHere(flow: Flow): LaneFlow | undefined {
-    const laneClass = this.classes[flow.classRecord.index];
-    for (const laneFlow of flow.laneFlows) if (laneFlow.laneClass === laneClass) return laneFlow;
-    return undefined;
+    return flow.laneFlowIn(this.classes[flow.classRecord.index] as LaneClass);
   }
 
   #laneFlow(flow: Flow, laneClass: LaneClass): LaneFlow {
-    for (const laneFlow of flow.laneFlows) if (laneFlow.laneClass === laneClass) return laneFlow;
+    const known = flow.laneFlowIn(laneClass);
+    if (known !== undefined) return known;
     const laneFlow = new LaneFlow(flow, laneClass);
     flow.laneFlows.push(laneFlow);
     return laneFlow;

@@ -2,13 +2,14 @@
  * A task inside the scheduler: the spec, its place in every structure (intrusive links, so that cancel by handle
  * needs no search), and what happened to it. One object per live task; nothing here outlives the outcome.
  */
+import { invariant } from '../../base/assert.ts';
 import type { DurationUs, MonoUs, NodeId, RefUs } from '../../base/units.ts';
 import type { Standing } from '../admission/retry-shed.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Reservation } from '../limits/index.ts';
 import type { TaskSpec } from '../request/task.ts';
 import type { Flow, ServedCounter } from './flow.ts';
-import type { Lane, LaneFlow } from './lane.ts';
+import type { Lane, LaneFlow, Octave } from './lane.ts';
 
 export class TaskRecord {
   /** As it runs: a lesser one than was submitted once an alternative was taken. */
@@ -34,7 +35,7 @@ export class TaskRecord {
   /** Deadline order inside a lane's flow (pairing heap, see deadline-heap.ts). */
   lane: Lane | null = null;
   laneFlow: LaneFlow | null = null;
-  octave = 0;
+  octave: Octave | null = null;
   child: TaskRecord | null = null;
   sibling: TaskRecord | null = null;
   previous: TaskRecord | null = null;
@@ -89,7 +90,6 @@ export class TaskRecord {
     this.alternative = -1;
     this.isRunning = false;
     this.isSettled = false;
-    this.octave = 0;
     this.attempts = 0;
     this.triedNodes = null;
     this.brokenNodes = 0;
@@ -154,6 +154,10 @@ export class TaskRecords {
 
   /** The task ended and no structure holds its record any more. */
   give(task: TaskRecord): void {
+    invariant(
+      task.lane === null && task.node === null && task.wheelSlot === -1,
+      'A record is given back when no structure holds its task',
+    );
     if (this.#spare.length < SPARE_RECORDS_MAX) this.#spare.push(task);
   }
 }

@@ -19,7 +19,7 @@ const SLOW_TASK_US_MIN: DurationUs = 50_000;
 
 /** Brings index, state and timer in line with the node's marks. Call after every change of a node. */
 export function refreshNode(state: SchedulerState, node: NodeRecord): void {
-  if (state.fleet.nodes.get(node.spec.id) !== node) return;
+  if (node.state === 'gone') return;
   state.fleet.place(node, state.now, state.config);
   const derived = stateOf(node, state.now);
   if (derived !== node.state) {

@@ -1,16 +1,23 @@
 /** The one timer of a node: the next instant at which one of its leases ends by itself. */
+import type { MonoUs } from '../../base/units.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { SchedulerState } from './state.ts';
 
 export function setNodeTimer(state: SchedulerState, node: NodeRecord): void {
   let at = node.heartbeatDueAt;
-  const { suspectUntil, ejectedUntil, refusedUntil, readingUntil, drainLongUntil } = node;
-  for (const lease of [suspectUntil, ejectedUntil, refusedUntil, readingUntil, drainLongUntil]) {
-    if (lease > state.now) at = Math.min(at, lease);
-  }
+  at = soonerOf(at, node.suspectUntil, state.now);
+  at = soonerOf(at, node.ejectedUntil, state.now);
+  at = soonerOf(at, node.refusedUntil, state.now);
+  at = soonerOf(at, node.readingUntil, state.now);
+  at = soonerOf(at, node.drainLongUntil, state.now);
   const timers = state.nodeTimers;
   if (at === Number.POSITIVE_INFINITY) {
     if (node.timer.isInHeap) timers.remove(node.timer);
   } else if (node.timer.isInHeap) timers.update(node.timer, at);
   else timers.push(node.timer, at);
+}
+
+/** The earlier of the timer and the end of a lease; a lease that has ended asks for nothing. */
+function soonerOf(at: MonoUs, lease: MonoUs, now: MonoUs): MonoUs {
+  return lease > now && lease < at ? lease : at;
 }

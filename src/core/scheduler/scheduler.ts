@@ -59,7 +59,9 @@ const spillwayRules: SchedulerRules = {
 
 /** What time alone brings: deadlines, ends of marks, stale lanes, nodes left idle on purpose. */
 function advance(state: SchedulerState): void {
-  for (const task of state.wheel.takeExpired(state.now)) expire(state, task);
+  if (state.wheel.isDue(state.now)) {
+    for (const task of state.wheel.takeExpired(state.now)) expire(state, task);
+  }
   while (state.nodeTimers.leastKey <= state.now) nodeTimerFired(state, state.nodeTimers.peek() as NodeRecord);
   relayWhenDue(state);
   if (state.heldRecheckAt > state.now) return;

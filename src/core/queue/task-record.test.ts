@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest';
+import { taskSpec } from '../../../test/support/specs.ts';
+import { flowAlone } from '../../../test/support/task-records.ts';
+import { DeadlineWheel } from './deadline-wheel.ts';
+import { TaskRecord, TaskRecords } from './task-record.ts';
+
+/** Written by the structures that hold a record, and as they were once it is out of them. */
+const LINKS = new Set([
+  ...['lane', 'laneFlow', 'octave', 'child', 'sibling', 'previous', 'older', 'newer'],
+  ...['wheelSlot', 'wheelNext', 'wheelPrevious', 'reservedNode', 'reservedUs', 'node', 'runningIndex'],
+]);
+
+describe('TaskRecords', () => {
+  test('gives a used record as if it were new: nothing of the task before is left in any field', () => {
+    const flow = flowAlone();
+    const records = new TaskRecords();
+    const used = records.take(taskSpec(1), flow, 5);
+    for (const field of Object.keys(used)) if (!LINKS.has(field)) Reflect.set(used, field, 'of task 1');
+    records.give(used);
+    const spec = taskSpec(2, { stream: true, firstByteWorkUs: 7 });
+    const again = records.take(spec, flow, 9);
+    expect(again).toBe(used);
+    expect(again).toStrictEqual(new TaskRecord(spec, flow, 9));
+  });
+
+  test('takes no record back that a structure still holds', () => {
+    const records = new TaskRecords();
+    const task = records.take(taskSpec(1), flowAlone(), 0);
+    const wheel = new DeadlineWheel();
+    wheel.add(task);
+    expect(() => records.give(task)).toThrow('no structure holds its task');
+    wheel.remove(task);
+    records.give(task);
+  });
+});
