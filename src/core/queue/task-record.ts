@@ -1,6 +1,7 @@
 /**
  * A task inside the scheduler: the spec, its place in every structure (intrusive links, so that cancel by handle
- * needs no search), and what happened to it. One object per live task; nothing here outlives the outcome.
+ * needs no search), and what happened to it. One object per live task, which another task has later: nothing here outlives
+ * the outcome, every field is public, and `renew` resets each that the structures do not; a test compares.
  */
 import { invariant } from '../../base/assert.ts';
 import type { DurationUs, MonoUs, NodeId, RefUs } from '../../base/units.ts';
@@ -30,7 +31,8 @@ export class TaskRecord {
   isTold = false;
   /** Whether it is a repeated request, once that was asked. */
   standing: Standing | null = null;
-  #fingerprint: string | null = null;
+  /** The spec's, once it was worked out. */
+  knownFingerprint: string | null = null;
 
   /** Deadline order inside a lane's flow (pairing heap, see deadline-heap.ts). */
   lane: Lane | null = null;
@@ -88,6 +90,9 @@ export class TaskRecord {
   /** Makes the record another task's, as if it were new. No structure may hold it. */
   renew(spec: TaskSpec, flow: Flow, now: MonoUs): void {
     this.alternative = -1;
+    this.isTold = false;
+    this.standing = null;
+    this.knownFingerprint = null;
     this.isRunning = false;
     this.isSettled = false;
     this.attempts = 0;
@@ -118,8 +123,8 @@ export class TaskRecord {
 
   /** Worked out once, when it is asked for first. */
   get fingerprint(): string {
-    this.#fingerprint ??= this.spec.fingerprint;
-    return this.#fingerprint;
+    this.knownFingerprint ??= this.spec.fingerprint;
+    return this.knownFingerprint;
   }
 
   /** Makes it another task of the same request. Only while it is neither queued nor running. */
