@@ -16,6 +16,7 @@ import type { DegradeStep } from '../core/degrade/index.ts';
 import type { RequestShape, TaskSpec, Usage } from '../core/request/task.ts';
 import type { LimiterView } from '../core/limits/index.ts';
 import type { GateCount } from '../core/admission/gates.ts';
+import type { LadderView, LadderWish } from '../core/overload/index.ts';
 import type { WorkEstimate } from '../core/scheduler/contract.ts';
 import type { NodeView, QueueView, TaskView } from '../core/scheduler/views.ts';
 import type { NodeSource } from '../ports/registry-store.ts';
@@ -179,6 +180,10 @@ export interface Gateway {
   limitsOf(tenant: string): LimitsView | undefined;
   /** Everything that is limited, in the order of the configuration: tenants, classes, models, then tenants without a name. */
   limits(): readonly LimiterView[];
+  /** The overload ladder: stages, evidence, override. */
+  ladder(): LadderView;
+  /** Sets the stage for a time, or gives it back with null; false while the gate is off. Not kept over a restart. */
+  overrideLadder(wish: LadderWish | null): boolean;
   request(publicId: string): RequestView | undefined;
   dump(): unknown;
   /** The gateway's own survival: refuse this many of the lowest classes. */

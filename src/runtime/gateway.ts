@@ -7,7 +7,7 @@
  * what is left is cut, transport ended, registry closed last.
  */
 import { lookup } from 'node:dns/promises';
-import type { MonoUs } from '../base/units.ts';
+import { type MonoUs, US_PER_S } from '../base/units.ts';
 import type { GatewayConfig } from '../core/config/types.ts';
 import type { Scheduler } from '../core/scheduler/contract.ts';
 import type { EngineDriver } from '../ports/engine-driver.ts';
@@ -114,7 +114,7 @@ async function resolveByDns(host: string): Promise<readonly string[]> {
 
 function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
   const { scheduler } = options;
-  const { clock, loop, table, dispatcher, fleet, names, state } = parts;
+  const { clock, log, loop, table, dispatcher, fleet, names, state } = parts;
   const now = (): MonoUs => clock.nowUs();
   return {
     get config() {
@@ -147,6 +147,15 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
     gates: () => scheduler.gates(),
     limitsOf: (tenant) => scheduler.limitsOf(tenant, now()),
     limits: () => scheduler.limits(now()),
+    ladder: () => scheduler.ladder(now()),
+    overrideLadder(wish) {
+      if (state.config.scheduler.gates.ladder === 'off') return false;
+      const seconds = wish === null ? 0 : wish.forUs / US_PER_S;
+      const { stage = null, who = '', why = '' } = wish ?? {};
+      log.warn({ stage, seconds, who, why }, 'The overload ladder was set by hand');
+      loop.applyNow({ kind: 'ladder-override', override: wish });
+      return true;
+    },
     request(publicId) {
       const row = table.find(publicId);
       if (row === undefined) return undefined;

@@ -192,6 +192,7 @@ export function createPlainScheduler(): PlainScheduler {
 
   const group = { depth: 0, workMs: 0, oldestWaitMs: 0 };
   const plain: PlainScheduler = {
+    ladder: () => ({ mode: 'off', stage: 0, override: null, models: [], modelsTotal: 0 }),
     seen,
     wakeAt: Number.POSITIVE_INFINITY,
     get applying() {

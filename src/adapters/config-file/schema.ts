@@ -138,6 +138,10 @@ export const modelSchema: z.ZodObject<Shape> = z.strictObject({
   revision: text('Which weights it is: answers are not remembered across revisions.').optional(),
   limits: limitsOf('all requests for the model together'),
   imageTokens: setting('models[].imageTokens'),
+  optional: z
+    .boolean()
+    .meta({ description: 'Whether the overload ladder may switch it off.', default: false })
+    .optional(),
 });
 
 const key: z.ZodObject<Shape> = z
@@ -231,6 +235,7 @@ export const configSchema: z.ZodObject<Shape> = z
       })
       .optional(),
     tenantLimits: limitsOf('each tenant that has none of its own'),
+    ladder: z.strictObject(section('ladder')).optional(),
     models: z.array(modelSchema).optional(),
     tenants: z.array(tenantSchema).optional(),
     nodes: z.array(nodeSchema).optional(),

@@ -85,6 +85,11 @@ export function renderGates(gates: readonly GateCount[]): string {
   return renderCounts({ name: 'spillway_gate_refusals_total', help, labels: ['gate', 'effect'] }, rows);
 }
 
+export function renderLadder(stage: number): string {
+  const help = 'Highest stage of the overload ladder, of any model or set by hand; 0 for none.';
+  return renderGauge({ name: 'spillway_ladder_stage', help, labels: [] }, [{ labels: [], value: stage }]);
+}
+
 function depthRows(queue: QueueView, names: GaugeNames): GaugeRow[] {
   return Object.entries(queue.byClassAndModel).flatMap(([className, byModel]) =>
     grouped(byModel, names.models, (group) => group.depth).map(({ labels, value }) => ({

@@ -50,6 +50,7 @@ function fixture(): Fixture {
     isTenant: (name) => name === 'acme',
     queue: () => state.queue,
     gates: () => [{ gate: 'limits', mode: 'shadow', refused: 2, wouldRefuse: 3 }],
+    ladderStage: () => 2,
     nodes: () => state.nodes,
     process: () => ({
       rssBytes: 1,
@@ -97,6 +98,7 @@ describe('createPrometheusMetrics', () => {
     const text = fixture().metrics.render();
     expect(text).toContain('# TYPE spillway_gate_refusals_total counter');
     expect(text).toContain('spillway_gate_refusals_total{gate="limits",effect="refused"} 2');
+    expect(text).toContain('spillway_ladder_stage 2');
     expect(text).toContain('spillway_gate_refusals_total{gate="limits",effect="shadow"} 3');
   });
 

@@ -11,6 +11,7 @@ import {
   type MeasuredNode,
   type ProcessGauges,
   renderGates,
+  renderLadder,
   renderNodes,
   renderProcess,
   renderQueue,
@@ -23,6 +24,8 @@ export interface MetricsSource {
   isTenant(name: string): boolean;
   queue(): QueueView;
   gates(): readonly GateCount[];
+  /** From 0 to 3. */
+  ladderStage(): number;
   nodes(): readonly MeasuredNode[];
   process(): ProcessGauges;
   /** Milliseconds of a clock that never goes back. */
@@ -68,6 +71,7 @@ export function createPrometheusMetrics(source: MetricsSource): PrometheusMetric
         counted.render() +
         renderQueue(source.queue(), names) +
         renderGates(source.gates()) +
+        renderLadder(source.ladderStage()) +
         renderNodes(source.nodes()) +
         renderProcess(process);
       page += cpuCounter(process.cpuSeconds);

@@ -18,6 +18,7 @@ export function createGatewayMetrics(gateway: Gateway): GatewayMetrics {
     queue: () => gateway.queue(),
     nodes: () => gateway.nodes(),
     gates: () => gateway.gates(),
+    ladderStage: () => gateway.ladder().stage,
     process() {
       const lag = survival?.loopLag() ?? { medianMs: 0, maxMs: 0 };
       return {

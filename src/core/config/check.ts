@@ -94,6 +94,7 @@ const SECTIONS = [
   'retry',
   'degrade',
   'cache',
+  'ladder',
   'server',
   'survival',
 ] as const;
@@ -158,7 +159,7 @@ function eachOf<T>(
 
 /** Pairs of settings where the first must not exceed the second. */
 function checkRelations(config: GatewayConfig, issues: Issues): void {
-  const { admission, placement, health, bounds } = config.scheduler;
+  const { admission, placement, health, ladder, bounds } = config.scheduler;
   const { server } = config;
   const atMost = (path: Path, value: number, limit: number, limitPath: string): void => {
     if (value > limit) issues.add(path, `Expected at most ${limitPath}, which is ${limit}`, value);
@@ -176,6 +177,8 @@ function checkRelations(config: GatewayConfig, issues: Issues): void {
     placement.cacheUseMax,
     'placement.cacheUseMax',
   );
+  atMost(['ladder', 'memoryUseResume'], ladder.memoryUseResume, ladder.memoryUseMax, 'ladder.memoryUseMax');
+  atMost(['ladder', 'missRatioResume'], ladder.missRatioResume, ladder.missRatioMax, 'ladder.missRatioMax');
   atMost(['health', 'ejectMs'], health.ejectMs, health.ejectMsMax, 'health.ejectMsMax');
   atMost(['health', 'heartbeatMs'], health.heartbeatMs, health.suspectAfterMs, 'health.suspectAfterMs');
   atMost(['health', 'reconcileMs'], health.reconcileMs, health.suspectLeaseMs, 'health.suspectLeaseMs');

@@ -14,6 +14,7 @@ import type {
   GatesConfig,
   GatewayConfig,
   HealthConfig,
+  LadderConfig,
   PlacementConfig,
   RetryConfig,
   SchedulerConfig,
@@ -122,6 +123,22 @@ export const DEFAULT_GATES: GatesConfig = Object.freeze({
   preemption: 'on',
 });
 
+export const DEFAULT_LADDER: LadderConfig = Object.freeze({
+  memoryUseMax: defaultOf('ladder.memoryUseMax'),
+  memoryUseResume: defaultOf('ladder.memoryUseResume'),
+  memoryMs: defaultOf('ladder.memoryMs'),
+  queueRatioMax: defaultOf('ladder.queueRatioMax'),
+  depthMax: defaultOf('ladder.depthMax'),
+  queueMs: defaultOf('ladder.queueMs'),
+  queueResumeRatio: defaultOf('ladder.queueResumeRatio'),
+  waitShare: defaultOf('ladder.waitShare'),
+  missRatioMax: defaultOf('ladder.missRatioMax'),
+  missRatioResume: defaultOf('ladder.missRatioResume'),
+  calmMs: defaultOf('ladder.calmMs'),
+  leaseMs: defaultOf('ladder.leaseMs'),
+  criticalOnlyMs: defaultOf('ladder.criticalOnlyMs'),
+});
+
 export const GATE_NAMES: readonly GateName[] = Object.freeze(Object.keys(DEFAULT_GATES) as GateName[]);
 
 export const DEFAULT_SERVER: ServerConfig = Object.freeze({
@@ -169,9 +186,18 @@ export interface SchedulerOverrides extends Partial<Omit<SchedulerConfig, Schedu
   readonly retry?: Partial<RetryConfig>;
   readonly gates?: Partial<GatesConfig>;
   readonly degrade?: Partial<DegradeConfig>;
+  readonly ladder?: Partial<LadderConfig>;
 }
 
-type SchedulerSection = 'bounds' | 'admission' | 'placement' | 'health' | 'retry' | 'gates' | 'degrade';
+type SchedulerSection =
+  | 'bounds'
+  | 'admission'
+  | 'placement'
+  | 'health'
+  | 'retry'
+  | 'gates'
+  | 'degrade'
+  | 'ladder';
 
 export interface GatewayOverrides extends Partial<Pick<GatewayConfig, 'tenants' | 'nodes'>> {
   readonly scheduler?: SchedulerOverrides;
@@ -205,6 +231,7 @@ export function defaultSchedulerConfig(overrides: SchedulerOverrides = {}): Sche
       ...defaultDegrade(overrides.classes ?? DEFAULT_CLASSES),
       ...overrides.degrade,
     }),
+    ladder: Object.freeze({ ...DEFAULT_LADDER, ...overrides.ladder }),
   });
 }
 

@@ -13,6 +13,7 @@ import type {
   HealthConfig,
   KeyConfig,
   LimitsConfig,
+  LadderConfig,
   NodeProtocol,
   NodeTlsConfig,
   ModelVariant,
@@ -49,6 +50,7 @@ export interface ModelInput {
   readonly default?: Partially<DefaultAnswers> | undefined;
   readonly off?: boolean | undefined;
   readonly revision?: string | undefined;
+  readonly optional?: boolean | undefined;
 }
 
 export interface QualityInput extends Partially<QualityConfig> {
@@ -94,6 +96,7 @@ export interface ConfigInput {
   readonly degrade?: Partially<DegradeConfig> | undefined;
   readonly cache?: Partially<CacheConfig> | undefined;
   readonly tenantLimits?: Partially<LimitsConfig> | undefined;
+  readonly ladder?: Partially<LadderConfig> | undefined;
   readonly models?: readonly (ModelInput | undefined)[] | undefined;
   readonly tenants?: readonly (TenantInput | undefined)[] | undefined;
   readonly nodes?: readonly (NodeInput | undefined)[] | undefined;

@@ -11,6 +11,7 @@ import {
   DEFAULT_CLASSES,
   DEFAULT_GATES,
   DEFAULT_HEALTH,
+  DEFAULT_LADDER,
   DEFAULT_PLACEMENT,
   DEFAULT_PROFILE,
   DEFAULT_RETRY,
@@ -86,6 +87,7 @@ function buildScheduler(input: ConfigInput, memoryLimitBytes: Bytes): SchedulerC
     retry: fill(DEFAULT_RETRY, input.retry),
     gates: fill(DEFAULT_GATES, input.gates),
     degrade: fill(defaultDegrade(classes), input.degrade),
+    ladder: fill(DEFAULT_LADDER, input.ladder),
     models: present(input.models).map(buildModel),
     tenantWeights: present(input.tenants).map((entry) => ({
       id: entry.id,
@@ -129,6 +131,7 @@ function buildModel(entry: ModelInput): ModelConfig {
     ...(entry.default === undefined ? {} : { default: fill({}, entry.default) }),
     ...(off === undefined ? {} : { off }),
     ...(revision === undefined ? {} : { revision }),
+    ...(entry.optional === true ? { optional: true } : {}),
   };
 }
 

@@ -8,6 +8,7 @@
  */
 import { DAY_MS, GIB, KIB, MIB, PART, real, type Setting, UNIT_SHARE, whole } from './setting.ts';
 import { LIMITS, type LimitSetting } from './settings-limits.ts';
+import { LADDER, type LadderSetting } from './settings-ladder.ts';
 import { SERVER, type ServerSetting, SURVIVAL } from './settings-server.ts';
 
 export { LIMIT_NAMES } from './settings-limits.ts';
@@ -23,6 +24,7 @@ export type SettingPath =
   | `cache.${'bytesMax' | 'entryBytesMax' | 'ttlMs' | 'compareEvery'}`
   | `models[].quality[].${'maxTokens' | 'maxTokensRatio' | 'steps'}`
   | `retry.${'attemptsMax' | 'budgetRatio' | 'budgetReserve'}`
+  | LadderSetting
   | ServerSetting
   | `classes[].${'weight' | 'shareMin' | 'firstByteMs' | 'completionMs'}`
   | 'tenants[].weight'
@@ -411,6 +413,7 @@ export const SETTINGS: Readonly<Record<SettingPath, Setting>> = Object.freeze({
   ...RETRY,
   ...DEGRADE,
   ...CACHE,
+  ...LADDER,
   ...SERVER,
   ...SURVIVAL,
   ...LIMITS,

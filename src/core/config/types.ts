@@ -113,6 +113,32 @@ export interface RetryConfig {
   readonly budgetReserve: number;
 }
 
+/** When the overload ladder goes up and down. Each stage is a lease that evidence renews. */
+export interface LadderConfig {
+  /** Mean use of accelerator memory that leads to stage 1 after `memoryMs`, and below which it is over. */
+  readonly memoryUseMax: Ratio;
+  readonly memoryUseResume: Ratio;
+  readonly memoryMs: DurationMs;
+  /** How long the queue of a class may take, in multiples of what the gate lets a flow wait; longer leads to stage 2. */
+  readonly queueRatioMax: number;
+  /** Tasks waiting for the nodes of a model from which the queue counts as too long, whatever its time. */
+  readonly depthMax: number;
+  /** How long the queue must be too long. */
+  readonly queueMs: DurationMs;
+  /** Below this part of what makes it too long the queue is over. */
+  readonly queueResumeRatio: Ratio;
+  /** Part of its gate that a flow below the first class may have waiting at stage 2. */
+  readonly waitShare: Ratio;
+  /** Missed deadlines over outcomes, of five minutes and still, that lead to stage 3, and below which they are over. */
+  readonly missRatioMax: Ratio;
+  readonly missRatioResume: Ratio;
+  /** How long evidence must be gone before it counts as over. */
+  readonly calmMs: DurationMs;
+  /** How long stages 1 and 2, and stage 3, last after the last evidence. */
+  readonly leaseMs: DurationMs;
+  readonly criticalOnlyMs: DurationMs;
+}
+
 /**
  * What a protective gate does: refuse, count what it would refuse, or nothing.
  */
@@ -176,6 +202,8 @@ export interface ModelConfig {
   readonly off?: boolean;
   /** Which weights it is: answers are never remembered across revisions. */
   readonly revision?: string;
+  /** Whether the overload ladder may switch it off for the sake of models that share its nodes. */
+  readonly optional?: boolean;
 }
 
 export interface ModelVariant {
@@ -220,6 +248,7 @@ export interface SchedulerConfig {
   readonly retry: RetryConfig;
   readonly gates: GatesConfig;
   readonly degrade: DegradeConfig;
+  readonly ladder: LadderConfig;
   readonly models: readonly ModelConfig[];
   /** Weights of configured tenants; a tenant that is absent has weight 1. */
   readonly tenantWeights: readonly { readonly id: TenantId; readonly weight: number }[];

@@ -7,6 +7,7 @@ import type { DurationUs, MonoUs, Rate, Ratio, RefUs } from '../../base/units.ts
 import { priorOf, type RatePrior } from '../capacity/hardware.ts';
 import { RateCurve } from '../capacity/rate-curve.ts';
 import type { SchedulerConfig } from '../config/types.ts';
+import type { AcceleratorMemory } from '../overload/accelerator-memory.ts';
 import type { Seat } from '../placement/pool.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { ModelOffer } from '../request/needs.ts';
@@ -69,6 +70,8 @@ export class NodeRecord {
   lastDoneAt: MonoUs = 0;
   lastUsedAt: MonoUs = 0;
   readingFull = false;
+  /** What is told of its accelerators' memory; null while nothing ever was. */
+  memory: AcceleratorMemory | null = null;
   /** An engine without stated slots takes nothing new while its bound work takes longer than the limit. */
   drainLongUntil: MonoUs = 0;
   /** The reading that closed the room is stale from here on. */

@@ -12,6 +12,7 @@
  */
 import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
 import type { MonoUs, Rate, RefUs } from '../../base/units.ts';
+import type { ModelLadder } from '../overload/model-ladder.ts';
 import type { Pool } from '../placement/pool.ts';
 import { DeadlineHeap } from './deadline-heap.ts';
 import type { ClassRecord, Flow, ServedCounter } from './flow.ts';
@@ -155,6 +156,8 @@ export class Lane {
   reservations = 0;
   /** Until then the lane counts as saturated: it refused work for queueing a moment ago. */
   saturatedUntil: MonoUs = 0;
+  /** The overload ladder of the model that was laid here last; see overload/ladder.ts. */
+  ladder: ModelLadder | null = null;
   #ceiling = 0;
   readonly #touched: LaneFlow[] = [];
 

@@ -8,6 +8,7 @@ import type { DurationUs, MonoUs, NodeId, RefUs } from '../../base/units.ts';
 import type { Standing } from '../admission/retry-shed.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Reservation } from '../limits/index.ts';
+import type { ModelLadder } from '../overload/model-ladder.ts';
 import type { TaskSpec } from '../request/task.ts';
 import type { Flow, ServedCounter } from './flow.ts';
 import type { Lane, LaneFlow, Octave } from './lane.ts';
@@ -33,6 +34,9 @@ export class TaskRecord {
   standing: Standing | null = null;
   /** The spec's, once it was worked out. */
   knownFingerprint: string | null = null;
+
+  /** The overload ladder of its model; null while there is none. */
+  ladder: ModelLadder | null = null;
 
   /** Deadline order inside a lane's flow (pairing heap, see deadline-heap.ts). */
   lane: Lane | null = null;
@@ -111,6 +115,7 @@ export class TaskRecord {
     this.classCounter = null;
     this.flowCounter = null;
     this.reservation = null;
+    this.ladder = null;
     this.#begin(spec, flow, now);
   }
 

@@ -94,6 +94,7 @@ export function expire(state: SchedulerState, task: TaskRecord): void {
   const node = task.node as NodeRecord;
   const isHanging = state.now - task.decidedAt > HANG_FACTOR * task.predictedUs;
   if (isHanging && isEvidence(node, task.decidedAt)) afterFailure(state, node, 'timeout');
+  task.ladder?.window.add(false, state.now);
   stop(state, task, insteadOfWork(state, task, TIMED_OUT));
   refreshNode(state, node);
 }
@@ -117,6 +118,7 @@ function succeeded(
   state.budget.deposit(actualUs, state.config.retry);
   correct(task, actualUs);
   if (isEvidence(node, task.decidedAt)) afterSuccess(state, node, done.elapsedUs);
+  if (!task.isSettled) task.ladder?.window.add(true, state.now);
   finish(state, task, task.alternative < 0 ? SERVED : { kind: 'degraded', alternative: task.alternative });
 }
 

@@ -7,6 +7,7 @@ import type { RequestShape, Usage } from '../request/task.ts';
 import type { GateCount } from '../admission/gates.ts';
 import type { LimiterView } from '../limits/index.ts';
 import type { LimitsView } from '../request/outcome.ts';
+import type { LadderView } from '../overload/view.ts';
 import type { EffectSink } from './effects.ts';
 import type { NodeMemory, SchedulerEvent } from './events.ts';
 import type { Accounts, NodeView, QueueView, TaskView } from './views.ts';
@@ -40,6 +41,8 @@ export interface Scheduler {
   limitsOf(tenant: TenantId, now: MonoUs): LimitsView | undefined;
   /** Everything that is limited: O(names). */
   limits(now: MonoUs): readonly LimiterView[];
+  /** The overload ladder: stage, evidence, and what would leave it. */
+  ladder(now: MonoUs): LadderView;
   nodes(now: MonoUs): readonly NodeView[];
   node(nodeId: NodeId, now: MonoUs): NodeView | undefined;
   nodeMemory(nodeId: NodeId, now: MonoUs): NodeMemory | undefined;

@@ -5,6 +5,7 @@ import { laneCapacity } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Holding } from '../queue/flow.ts';
 import { totalOf } from '../admission/bounds.ts';
+import { type LadderView, ladderView } from '../overload/view.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { Scheduler } from './contract.ts';
 import type { NodeMemory } from './events.ts';
@@ -30,6 +31,7 @@ export function viewsOf(state: SchedulerState): Omit<Scheduler, 'apply' | 'nextW
     gates: () => state.gates.counts(),
     limitsOf: (tenant, now) => state.limits.viewOf(tenant, now),
     limits: (now) => state.limits.rows(now),
+    ladder: (now) => ladderOf(state, now),
     nodes: (now) => [...state.fleet.nodes.values()].map((node) => nodeView(state, node, now)),
     node(nodeId, now) {
       const node = state.fleet.nodes.get(nodeId);
@@ -47,6 +49,10 @@ export function viewsOf(state: SchedulerState): Omit<Scheduler, 'apply' | 'nextW
     },
     dump: (now) => dumpOf(state, now),
   };
+}
+
+function ladderOf(state: SchedulerState, now: MonoUs): LadderView {
+  return ladderView(state.ladder, state.config.gates.ladder, state.config.ladder, now);
 }
 
 function accountsOf(state: SchedulerState): Accounts {
@@ -133,6 +139,7 @@ function dumpOf(state: SchedulerState, now: MonoUs): unknown {
     retryMarks: state.retryMarks.size,
     keptRatio: round(state.retryMarks.keptRatio, 3),
     shedClasses: state.shedClasses,
+    ladder: ladderOf(state, now),
     classes: state.classes.map((record) => ({
       name: record.config.name,
       share: record.weight,

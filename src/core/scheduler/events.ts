@@ -4,6 +4,8 @@
  */
 import type { DurationUs, NodeId, Rate, Ratio, TaskId } from '../../base/units.ts';
 import type { SchedulerConfig } from '../config/types.ts';
+import type { DeviceMemory } from '../overload/accelerator-memory.ts';
+import type { LadderWish } from '../overload/override.ts';
 import type { ModelOffer } from '../request/needs.ts';
 import type { AttemptResult } from '../request/outcome.ts';
 import type { TaskSpec } from '../request/task.ts';
@@ -56,10 +58,14 @@ export type SchedulerEvent =
   /** An active probe: whether the node answered at all. Busy is an answer. */
   | { readonly kind: 'node-probed'; readonly nodeId: NodeId; readonly alive: boolean }
   | { readonly kind: 'node-reading'; readonly nodeId: NodeId; readonly reading: EngineReading }
+  /** What a node's host says of its accelerators' memory. */
+  | { readonly kind: 'node-memory'; readonly nodeId: NodeId; readonly memory: DeviceMemory }
   | { readonly kind: 'node-cordoned'; readonly nodeId: NodeId; readonly cordoned: boolean }
   | { readonly kind: 'node-draining'; readonly nodeId: NodeId; readonly draining: boolean }
   /** The gateway's own survival: how many of the lowest classes are refused now; 0 for none. */
   | { readonly kind: 'survival'; readonly shedClasses: number }
+  /** An operator sets the stage of the overload ladder for a time, or gives it back. */
+  | { readonly kind: 'ladder-override'; readonly override: LadderWish | null }
   | { readonly kind: 'config'; readonly config: SchedulerConfig }
   /** Refuse what is queued and what comes; running tasks go on. */
   | { readonly kind: 'shutdown' }

@@ -1,6 +1,7 @@
 /** Nodes that come, go, report and are told to stand back. */
 import { assertNever } from '../../base/assert.ts';
 import { NodeRecord } from '../health/node-record.ts';
+import { AcceleratorMemory, type DeviceMemory } from '../overload/accelerator-memory.ts';
 import { dispatchNode } from './dispatch.ts';
 import type { EngineReading, NodeMemory, NodeSpec, SchedulerEvent } from './events.ts';
 import { heartbeat, probed, refreshNode } from './marks.ts';
@@ -24,6 +25,8 @@ export function handleNode(state: SchedulerState, event: NodeEvent): void {
       return probed(state, node, event.alive);
     case 'node-reading':
       return nodeReading(state, node, event.reading);
+    case 'node-memory':
+      return nodeMemory(state, node, event.memory);
     case 'node-cordoned':
       node.cordoned = event.cordoned;
       return reopen(state, node);
@@ -87,8 +90,23 @@ function nodeReading(state: SchedulerState, node: NodeRecord, reading: EngineRea
   const isCacheFull = node.readingFull ? cacheUse > cacheUseResume : cacheUse > cacheUseMax;
   node.readingFull = isWaiting || isCacheFull;
   node.readingUntil = node.readingFull ? state.now + READING_LEASE_US : 0;
+  tellCache(state, node, reading.cacheUse);
   refreshNode(state, node);
   dispatchNode(state, node);
+}
+
+/** The cache of an engine that tells it is its memory; see overload/accelerator-memory.ts. */
+function tellCache(state: SchedulerState, node: NodeRecord, cacheUse: number | undefined): void {
+  if (cacheUse === undefined && node.memory === null) return;
+  node.memory ??= new AcceleratorMemory();
+  node.memory.tellCache(cacheUse, state.now);
+  state.ladder.noteMemory(state.now);
+}
+
+function nodeMemory(state: SchedulerState, node: NodeRecord, device: DeviceMemory): void {
+  node.memory ??= new AcceleratorMemory();
+  node.memory.tellDevice(device, node.running.length === 0, state.now);
+  state.ladder.noteMemory(state.now);
 }
 
 /** A reading that closes a node's room counts for this long; then it is stale, and unknown is not full. */

@@ -20,6 +20,7 @@ import { degradePending } from './degrade.ts';
 import { dispatchLane, hasRoom } from './dispatch.ts';
 import { SILENT_SINK } from './effects.ts';
 import type { SchedulerEvent } from './events.ts';
+import { type LadderWish, overrideOf } from '../overload/override.ts';
 import { nodeTimerFired } from './marks.ts';
 import { handleNode } from './node-events.ts';
 import { reconfigure, relayWhenDue } from './relay.ts';
@@ -64,6 +65,7 @@ function advance(state: SchedulerState): void {
   }
   while (state.nodeTimers.leastKey <= state.now) nodeTimerFired(state, state.nodeTimers.peek() as NodeRecord);
   relayWhenDue(state);
+  if (state.ladder.sampleAt <= state.now) state.ladder.sample(state.now, state.fleet.lanes);
   if (state.heldRecheckAt > state.now) return;
   state.heldRecheckAt = Number.POSITIVE_INFINITY;
   for (const lane of [...state.heldLanes]) {
@@ -74,7 +76,13 @@ function advance(state: SchedulerState): void {
 
 function nextWakeAt(state: SchedulerState): MonoUs {
   const relay = state.fleet.lanesAreStale ? state.relayAt : Number.POSITIVE_INFINITY;
-  return Math.min(state.wheel.nextAt(), state.nodeTimers.leastKey, relay, state.heldRecheckAt);
+  return Math.min(
+    state.wheel.nextAt(),
+    state.nodeTimers.leastKey,
+    relay,
+    state.heldRecheckAt,
+    state.ladder.sampleAt,
+  );
 }
 
 function handle(state: SchedulerState, event: SchedulerEvent): void {
@@ -91,12 +99,15 @@ function handle(state: SchedulerState, event: SchedulerEvent): void {
     case 'node-heartbeat':
     case 'node-probed':
     case 'node-reading':
+    case 'node-memory':
     case 'node-cordoned':
     case 'node-draining':
       return handleNode(state, event);
     case 'survival':
       state.shedClasses = event.shedClasses;
       return;
+    case 'ladder-override':
+      return overrideLadder(state, event.override);
     case 'config':
       return reconfigure(state, event.config);
     case 'shutdown':
@@ -124,6 +135,10 @@ function handleTask(state: SchedulerState, event: Extract<SchedulerEvent, { task
     default:
       return assertNever(event);
   }
+}
+
+function overrideLadder(state: SchedulerState, wish: LadderWish | null): void {
+  state.ladder.setOverride(wish === null ? null : overrideOf(wish, state.now), state.now);
 }
 
 function shutDown(state: SchedulerState): void {

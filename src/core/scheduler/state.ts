@@ -14,6 +14,7 @@ import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import { Limits } from '../limits/index.ts';
 import { type Choice, type ChooseContext, emptyChoice } from '../placement/choose.ts';
+import { Ladder } from '../overload/ladder.ts';
 import { Fleet } from '../placement/fleet.ts';
 import { DeadlineWheel } from '../queue/deadline-wheel.ts';
 import { ClassRecord, effectiveWeights, Flow, type Holding } from '../queue/flow.ts';
@@ -66,6 +67,7 @@ export interface SchedulerState {
   readonly gates: Gates;
   readonly limits: Limits;
   readonly retryMarks: RetryMarks;
+  readonly ladder: Ladder;
   readonly budget: RetryBudget;
   readonly poison: PoisonMarks;
   readonly workModels: Map<string, WorkModel>;
@@ -123,6 +125,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
     gates: new Gates(config.gates),
     limits: new Limits(),
     retryMarks: new RetryMarks(),
+    ladder: new Ladder(config),
     budget: new RetryBudget(),
     poison: new PoisonMarks(),
     workModels: new Map(),
@@ -151,6 +154,7 @@ export function applyConfig(state: SchedulerState, config: SchedulerConfig): voi
   state.gates.configure(config.gates);
   state.modelsOff = new Set(config.models.filter((model) => model.off === true).map((model) => model.id));
   state.limits.configure(config, state.now);
+  state.ladder.configure(config);
   (state.context as { config: SchedulerConfig }).config = config;
   state.tenantWeights = new Map(config.tenantWeights.map((row) => [row.id, row.weight]));
   for (const record of state.classes) {

@@ -12,6 +12,7 @@ import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { NO_RETRY, type Outcome, type RejectReason, type RetryHint } from '../request/outcome.ts';
 import type { TaskSpec } from '../request/task.ts';
+import { shedByLadder } from '../overload/shed.ts';
 import { assign, dispatchArrival, hasRoom } from './dispatch.ts';
 import { doubtfulNodeFor, idleNodeFor, makeWay } from './make-way.ts';
 import { afterRestart, classReturn, keepPlace, nextLook, retryHint, soonestReturn } from './retry-hint.ts';
@@ -47,6 +48,9 @@ export function enter(state: SchedulerState, task: TaskRecord): Rejection | null
   if (state.modelsOff.size > 0 && state.modelsOff.has(spec.model)) return SWITCHED_OFF;
   const lane = state.fleet.laneFor(spec.model, spec.needs);
   if (typeof lane === 'string') return refusedWithoutLane(state, spec, lane);
+  task.ladder = state.ladder.of(spec.model, lane, state.now);
+  const shed = state.ladder.isRaised ? shedByLadder(state, lane, task) : null;
+  if (shed !== null) return shed;
   const bestUs = bestServiceUs(lane, task);
   if (bestUs === Number.POSITIVE_INFINITY) return rejection('no-node', soonestReturn(state, lane));
   const { admission } = state.config;
@@ -125,6 +129,7 @@ function claimPastGate(
   const waitUs = flowWaitUs(lane, task.flow);
   const isExempt = isOfFirstClass(task, state.config) || task.alternative >= 0;
   const share = isExempt ? 1 : waitShareOf(standing, lane.flowHere(task.flow), state.now);
+  if (standing !== 'repeat') task.ladder?.noteGate(task.flow.classRecord.index, share * limitUs);
   if (waitUs <= share * limitUs) return null;
   const idle = idleNodeFor(state, lane, task);
   if (idle !== null) return idle;

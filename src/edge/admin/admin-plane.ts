@@ -7,6 +7,7 @@ import type { Gateway } from '../../runtime/contract.ts';
 import { keylessRefusal } from '../http/guard.ts';
 import { readJsonBody } from './body.ts';
 import { type Problem, sendJson, sendProblem, sendText } from './reply.ts';
+import { type LadderBody, ladderWish, wireLadder } from './ladder.ts';
 import type { Checked, NodePatch } from './schemas.ts';
 import { bearerOf, createScopes, type Scope, type ScopeDigests, type Scopes } from './scopes.ts';
 import { leftRatio, wireLimiter } from './limits.ts';
@@ -175,6 +176,7 @@ function createRoutes(options: AdminPlaneOptions, scopes: Scopes): Find {
       { scope: 'admin', methods: { GET: ({ res }) => sendJson(res, 200, { gates: gateway.gates() }) } },
     ],
     [`${PREFIX}limits`, { scope: 'admin', methods: { GET: (call) => listLimits(call, gateway) } }],
+    [`${PREFIX}ladder`, ladderRoute(options)],
     [`${PREFIX}dump`, { scope: 'admin', methods: { GET: ({ res }) => sendJson(res, 200, gateway.dump()) } }],
     [
       `${PREFIX}config`,
@@ -307,6 +309,23 @@ async function register(call: Call, gateway: Gateway, scopes: Scopes): Promise<v
     { ...wireNode(result.node), credential: result.credential },
     { location },
   );
+}
+
+function ladderRoute({ gateway, wallMs }: AdminPlaneOptions): Route {
+  const show = ({ res }: Call): void => sendJson(res, 200, wireLadder(gateway.ladder(), wallMs()));
+  return {
+    scope: 'admin',
+    methods: {
+      GET: show,
+      async PUT(call) {
+        const body = await checkedBody<LadderBody>(call, (schemas, value) => schemas.checkLadder(value));
+        if (body === undefined) return;
+        if (gateway.overrideLadder(ladderWish(body))) return show(call);
+        const detail = 'The gate ladder is off in the configuration: a stage would hold nothing back';
+        sendProblem(call.res, { status: 409, reason: 'gate-off', detail });
+      },
+    },
+  };
 }
 
 async function heartbeat(call: Call, id: string, gateway: Gateway): Promise<void> {

@@ -1,6 +1,7 @@
 /** Bodies of the admin plane. Loaded at the first request that has one, so that a start does not wait for it. */
 import { z } from 'zod';
 import { type NodeConfig, pathText, resolveConfig } from '../../core/config/index.ts';
+import { type LadderBody, OVERRIDE_SECONDS_MAX } from './ladder.ts';
 import type { Problem } from './reply.ts';
 
 const offer = z.strictObject({
@@ -36,6 +37,23 @@ const nodePatch = z
     'Expected cordoned or draining',
   );
 
+const ladder = z
+  .strictObject({
+    /** Null gives it back to the evidence. */
+    stage: z.union([z.literal(0), z.literal(1), z.literal(2), z.literal(3), z.null()]),
+    seconds: z.int().min(1).max(OVERRIDE_SECONDS_MAX).optional(),
+    why: z.string().min(1).max(200).optional(),
+    who: z.string().min(1).max(64).optional(),
+  })
+  .refine((body) => body.stage === null || body.seconds !== undefined, {
+    path: ['seconds'],
+    message: `Expected how many seconds it holds, from 1 to ${OVERRIDE_SECONDS_MAX}`,
+  })
+  .refine((body) => body.stage === null || body.why !== undefined, {
+    path: ['why'],
+    message: 'Expected why, in 1 to 200 characters',
+  });
+
 const heartbeat = z.strictObject({ slots: z.int().min(1).max(100_000).optional() });
 
 export type Checked<T> =
@@ -69,6 +87,11 @@ function withoutUndefined<T extends object>(value: T): { [K in keyof T]: Exclude
 
 export function checkNodePatch(body: unknown): Checked<NodePatch> {
   const parsed = nodePatch.safeParse(body);
+  return parsed.success ? { kind: 'value', value: parsed.data } : invalid(parsed.error.issues);
+}
+
+export function checkLadder(body: unknown): Checked<LadderBody> {
+  const parsed = ladder.safeParse(body);
   return parsed.success ? { kind: 'value', value: parsed.data } : invalid(parsed.error.issues);
 }
 

@@ -1,0 +1,65 @@
+/**
+ * Deadlines met and missed over the last five minutes, and over the last thirty seconds: two windows, as in alerts on
+ * the rate at which an error budget burns (Google, The Site Reliability Workbook, chapter 5). The long one tells that
+ * it matters, the short one that it still goes on, so that what is over keeps nothing closed.
+ *
+ * A ring of ten-second buckets; adding is O(1), and so is moving on, but for an absence longer than a bucket.
+ */
+import type { DurationUs, MonoUs, Ratio } from '../../base/units.ts';
+
+const BUCKET_US: DurationUs = 10_000_000;
+const BUCKETS = 30;
+const RECENT_BUCKETS = 3;
+
+export class DeadlineWindow {
+  readonly #met: number[] = Array.from({ length: BUCKETS }, () => 0);
+  readonly #missed: number[] = Array.from({ length: BUCKETS }, () => 0);
+  #bucket = 0;
+
+  add(isMet: boolean, now: MonoUs): void {
+    this.#advance(now);
+    const counts = isMet ? this.#met : this.#missed;
+    const at = this.#bucket % BUCKETS;
+    counts[at] = (counts[at] as number) + 1;
+  }
+
+  /** Missed deadlines of the last five minutes. */
+  missed(now: MonoUs): number {
+    this.#advance(now);
+    return sum(this.#missed, this.#bucket, BUCKETS);
+  }
+
+  /** Misses over outcomes of the last five minutes; undefined without outcomes. */
+  ratio(now: MonoUs): Ratio | undefined {
+    return this.#ratioOf(now, BUCKETS);
+  }
+
+  /** The same of the last twenty to thirty seconds. */
+  recentRatio(now: MonoUs): Ratio | undefined {
+    return this.#ratioOf(now, RECENT_BUCKETS);
+  }
+
+  #ratioOf(now: MonoUs, buckets: number): Ratio | undefined {
+    this.#advance(now);
+    const missed = sum(this.#missed, this.#bucket, buckets);
+    const all = missed + sum(this.#met, this.#bucket, buckets);
+    return all === 0 ? undefined : missed / all;
+  }
+
+  #advance(now: MonoUs): void {
+    const bucket = Math.floor(now / BUCKET_US);
+    for (let next = Math.max(this.#bucket + 1, bucket - BUCKETS + 1); next <= bucket; next++) {
+      this.#met[next % BUCKETS] = 0;
+      this.#missed[next % BUCKETS] = 0;
+    }
+    this.#bucket = Math.max(this.#bucket, bucket);
+  }
+}
+
+function sum(counts: readonly number[], last: number, buckets: number): number {
+  let total = 0;
+  for (let bucket = Math.max(0, last - buckets + 1); bucket <= last; bucket++) {
+    total += counts[bucket % BUCKETS] as number;
+  }
+  return total;
+}

@@ -1,0 +1,125 @@
+/**
+ * What the scheduler's state says of a model's overload: how long its queues would take, and how full the memory of
+ * its nodes is. Read at samples only.
+ */
+import type { DurationUs, MonoUs, Rate, Ratio } from '../../base/units.ts';
+import { laneCapacity } from '../admission/feasibility.ts';
+import type { LadderConfig } from '../config/types.ts';
+import type { Pool } from '../placement/pool.ts';
+import type { Lane } from '../queue/lane.ts';
+
+/** One typical task that waits for each node is no long queue, however long it takes. */
+const SERVICE_TIMES_MIN = 1.25;
+/** Nor before so many tasks wait for each slot, by their count: a count is no time. */
+const WAITING_PER_SLOT_MIN = 8;
+/** A queue without any capacity would count as endless, and would be remembered as long. */
+const PRESSURE_MAX = 4;
+
+export interface QueueEvidence {
+  /** The greater of the two ratios; from 1 on the queue is too long. */
+  readonly pressure: number;
+  /** Of the class that presses most: how long its waiting work takes at its share, and how long it may. */
+  readonly className: string;
+  readonly drainUs: DurationUs;
+  readonly targetUs: DurationUs;
+  readonly depth: number;
+  readonly depthMax: number;
+}
+
+export const NO_QUEUE: QueueEvidence = Object.freeze({
+  pressure: 0,
+  className: '',
+  drainUs: 0,
+  targetUs: 0,
+  depth: 0,
+  depthMax: 0,
+});
+
+/**
+ * How long the queues of the lanes are. `gatesUs`: what the gate per flow lets wait, by class, for the deadlines that
+ * requests really have. O(lanes x classes), and O(nodes) once many wait.
+ */
+export function queueEvidence(
+  lanes: readonly Lane[],
+  gatesUs: readonly DurationUs[],
+  config: LadderConfig,
+): QueueEvidence {
+  let worst = { pressure: 0, className: '', drainUs: 0, targetUs: 0 };
+  let depth = 0;
+  for (const lane of lanes) {
+    if (lane.tasks === 0) continue;
+    depth += lane.tasks;
+    const found = laneEvidence(lane, gatesUs, config);
+    if (found.pressure > worst.pressure) worst = found;
+  }
+  const depthMax = depth < config.depthMax ? config.depthMax : depthLimit(lanes, config);
+  const pressure = Math.min(PRESSURE_MAX, Math.max(worst.pressure, depth / depthMax));
+  return { ...worst, pressure, depth, depthMax };
+}
+
+type LaneEvidence = Pick<QueueEvidence, 'pressure' | 'className' | 'drainUs' | 'targetUs'>;
+
+function laneEvidence(lane: Lane, gatesUs: readonly DurationUs[], config: LadderConfig): LaneEvidence {
+  const capacity = laneCapacity(lane);
+  const floorUs = SERVICE_TIMES_MIN * typicalServiceUs(lane);
+  let weights = 0;
+  for (const laneClass of lane.classes) if (laneClass.tasks > 0) weights += laneClass.classRecord.weight;
+  let worst: LaneEvidence = { pressure: 0, className: '', drainUs: 0, targetUs: 0 };
+  for (const laneClass of lane.classes) {
+    if (laneClass.tasks === 0) continue;
+    const { classRecord } = laneClass;
+    const rate: Rate = (capacity * classRecord.weight) / weights;
+    const drainUs = rate === 0 ? Number.POSITIVE_INFINITY : laneClass.workUs / rate;
+    const gateUs = gatesUs[classRecord.index] ?? 0;
+    const targetUs = Math.max(floorUs, gateUs * config.queueRatioMax);
+    const pressure = drainUs / targetUs;
+    if (pressure > worst.pressure)
+      worst = { pressure, className: classRecord.config.name, drainUs, targetUs };
+  }
+  return worst;
+}
+
+/** Time of a typical task on the fastest open node, or 0 when none is open. */
+function typicalServiceUs(lane: Lane): DurationUs {
+  let least = Number.POSITIVE_INFINITY;
+  for (const pool of lane.pools) {
+    const node = pool.fastest();
+    if (node !== undefined) least = Math.min(least, pool.typicalWorkUs / node.soloRate);
+  }
+  return Number.isFinite(least) ? least : 0;
+}
+
+/** In a large fleet more may wait before it is long. */
+function depthLimit(lanes: readonly Lane[], config: LadderConfig): number {
+  let slots = 0;
+  for (const pool of poolsOf(lanes)) {
+    for (const seat of pool.seats) if (seat.isIndexed) slots += seat.node.slotsNow;
+  }
+  return Math.max(config.depthMax, slots * WAITING_PER_SLOT_MIN);
+}
+
+/**
+ * Mean use of accelerator memory over the open nodes that tell it; unknown while fewer than half of them do, since
+ * what one node says is no evidence about the others. O(nodes of the lanes).
+ */
+export function memoryEvidence(lanes: readonly Lane[], now: MonoUs): Ratio | undefined {
+  let open = 0;
+  let told = 0;
+  let sum = 0;
+  for (const pool of poolsOf(lanes)) {
+    for (const { node, isIndexed } of pool.seats) {
+      if (!isIndexed) continue;
+      open += 1;
+      const use = node.memory?.useAt(now);
+      if (use === undefined) continue;
+      told += 1;
+      sum += use;
+    }
+  }
+  return told === 0 || told * 2 < open ? undefined : sum / told;
+}
+
+function poolsOf(lanes: readonly Lane[]): ReadonlySet<Pool> {
+  const [only] = lanes;
+  return new Set(lanes.length === 1 ? only?.pools : lanes.flatMap((lane) => lane.pools));
+}

@@ -1,0 +1,2 @@
+export { type LadderWish, OVERRIDE_US_MAX } from './override.ts';
+export type { LadderView, ModelLadderView, TriggerView } from './view.ts';
