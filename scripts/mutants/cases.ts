@@ -118,8 +118,8 @@ export const CASES: readonly KnownCase[] = [
         edits: [
           {
             file: `${SCHEDULER}/marks.ts`,
-            original: 'if (isOverLimit || node.isTrial || isUnreachable) eject(state, node);',
-            mutated: 'if (isOverLimit && node.isTrial && isUnreachable) eject(state, node);',
+            original: 'if (isOverLimit || node.isTrial || isUnreachable || blame',
+            mutated: 'if (isOverLimit && node.isTrial && isUnreachable && blame',
           },
         ],
         titles: 'a node that answers at once and serves nothing',

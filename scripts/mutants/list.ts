@@ -2,6 +2,7 @@
  * Faults that somebody could introduce into the scheduler core in good faith, each as an exact replacement of source
  * text, with the tests that must notice. If a text is no longer found exactly once, the list has to follow the code.
  */
+import { HEALTH_MUTANTS } from './health.ts';
 import { RETRY_MUTANTS } from './retries.ts';
 
 export interface Mutant {
@@ -152,8 +153,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'remember-poison-without-bound',
     invariant: 4,
     file: `${CORE}/retry/poison.ts`,
-    original: 'if (this.#until.size <= POISON_MARKS_MAX) return;',
-    mutated: 'if (this.#until.size > 0) return;',
+    original: 'if (this.#entries.size > POISON_MARKS_MAX) ',
+    mutated: 'if (this.#entries.size < 0) ',
     killer: `${CORE}/retry/poison.test.ts`,
     titles: 'PoisonMarks are bounded',
   },
@@ -369,15 +370,15 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'no-poison-mark',
     invariant: 10,
     file: `${CORE}/scheduler/attempts.ts`,
-    original: '    state.poison.mark(task.spec.fingerprint, state.now);\n',
-    mutated: '',
+    original: 'const isMarked = state.poison.strike(',
+    mutated: 'const isMarked = false && state.poison.strike(',
     killer: ATTEMPTS,
     titles: 'poison',
   },
   {
     name: 'feed-poison-to-a-third-node',
     invariant: 10,
-    file: `${CORE}/scheduler/attempts.ts`,
+    file: `${CORE}/retry/poison.ts`,
     original: 'const BROKEN_NODES_MAX = 2;',
     mutated: 'const BROKEN_NODES_MAX = 3;',
     killer: ATTEMPTS,
@@ -566,4 +567,5 @@ export const MUTANTS: readonly Mutant[] = [
     killer: DEGRADE,
     titles: 'a task that waits > has its lesser',
   },
+  ...HEALTH_MUTANTS,
 ];

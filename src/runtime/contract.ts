@@ -2,7 +2,16 @@
  * The gateway's loop as edges and the admin plane see it. It owns the scheduler, the clock, the timers and the order
  * of shutdown; edges own the clients' connections and execute what they are assigned.
  */
-import type { ClassName, DurationMs, DurationUs, MonoUs, NodeId, TaskId, WallMs } from '../base/units.ts';
+import type {
+  ClassName,
+  DurationMs,
+  DurationUs,
+  MonoUs,
+  NodeId,
+  Ratio,
+  TaskId,
+  WallMs,
+} from '../base/units.ts';
 import type { GatewayConfig, NodeConfig } from '../core/config/types.ts';
 import type {
   AttemptResult,
@@ -184,6 +193,8 @@ export interface Gateway {
   ladder(): LadderView;
   /** Sets the stage for a time, or gives it back with null; false while the gate is off. Not kept over a restart. */
   overrideLadder(wish: LadderWish | null): boolean;
+  /** What is left to pay retries from, 0 to 1. */
+  retryBudget(): Ratio;
   request(publicId: string): RequestView | undefined;
   dump(): unknown;
   /** The gateway's own survival: refuse this many of the lowest classes. */

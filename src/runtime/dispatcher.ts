@@ -28,7 +28,7 @@ export interface NodeDesk {
   upstreamModel(nodeId: NodeId, model: string): string;
   abortFreesSlot(nodeId: NodeId): boolean;
   permitTaken(nodeId: NodeId): void;
-  permitReleased(nodeId: NodeId, learned: boolean): void;
+  permitReleased(nodeId: NodeId, end: AttemptResult['kind']): void;
 }
 
 export interface DispatchCounters {
@@ -119,7 +119,7 @@ export class Dispatcher {
     }
     row.permit = false;
     if (result.kind === 'failed') row.attemptFailed(result.failure, this.#clock.nowUs() - row.receivedAt);
-    this.#nodes.permitReleased(row.nodeId, result.kind === 'ok');
+    this.#nodes.permitReleased(row.nodeId, result.kind);
     this.#post({ kind: 'attempt-ended', taskId, result });
     if (row.outcome !== undefined) this.#retire(row);
   }

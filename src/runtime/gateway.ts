@@ -156,6 +156,7 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
       loop.applyNow({ kind: 'ladder-override', override: wish });
       return true;
     },
+    retryBudget: () => scheduler.retryBudget(now()),
     request(publicId) {
       const row = table.find(publicId);
       if (row === undefined) return undefined;

@@ -187,6 +187,7 @@ export function createPlainScheduler(): PlainScheduler {
       draining: node.memory.draining,
       ejectedForMs: node.memory.ejectedForUs / 1000,
       ejections: node.memory.ejections,
+      breakers: [],
     };
   }
 
@@ -222,6 +223,7 @@ export function createPlainScheduler(): PlainScheduler {
       queued: queue.length,
       running: tasks.size - queue.length,
     }),
+    retryBudget: () => 1,
     nodes: () => [...nodes.values()].map(view),
     node: (nodeId) => {
       const node = nodes.get(nodeId);

@@ -90,6 +90,31 @@ export function renderLadder(stage: number): string {
   return renderGauge({ name: 'spillway_ladder_stage', help, labels: [] }, [{ labels: [], value: stage }]);
 }
 
+export function renderRetryBudget(ratio: number): string {
+  const help = 'What is left to pay retries from: 1 is full, at 0 failed attempts are not repeated.';
+  return renderGauge({ name: 'spillway_retry_budget_ratio', help, labels: [] }, [
+    { labels: [], value: ratio },
+  ]);
+}
+
+/** Pairs of node and model, and models, that a breaker keeps from work now. */
+function renderBreakers(nodes: readonly MeasuredNode[]): string {
+  let pairs = 0;
+  const models = new Set<string>();
+  for (const { breakers } of nodes) {
+    for (const { model, scope, state } of breakers) {
+      if (state === 'closed') continue;
+      if (scope === 'node') pairs += 1;
+      else models.add(model);
+    }
+  }
+  const help = 'Breakers that are open or half-open, of a model on one node and of a model everywhere.';
+  return renderGauge({ name: 'spillway_breakers_open', help, labels: ['scope'] }, [
+    { labels: ['node'], value: pairs },
+    { labels: ['everywhere'], value: models.size },
+  ]);
+}
+
 function depthRows(queue: QueueView, names: GaugeNames): GaugeRow[] {
   return Object.entries(queue.byClassAndModel).flatMap(([className, byModel]) =>
     grouped(byModel, names.models, (group) => group.depth).map(({ labels, value }) => ({
@@ -138,6 +163,7 @@ export function renderNodes(nodes: readonly MeasuredNode[]): string {
       },
       rows.map((node) => ({ labels: [node.id, node.state], value: 1 })),
     ),
+    renderBreakers(nodes),
     gauge('readings_stale', '1 while the load readings of the node are missing or frozen.', (node) =>
       Number(node.readingsStale ?? false),
     ),

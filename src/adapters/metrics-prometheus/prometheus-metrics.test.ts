@@ -32,6 +32,7 @@ function node(id: string, models = 1): NodeView {
     draining: false,
     ejectedForMs: 0,
     ejections: 0,
+    breakers: [],
   };
 }
 
@@ -51,6 +52,7 @@ function fixture(): Fixture {
     queue: () => state.queue,
     gates: () => [{ gate: 'limits', mode: 'shadow', refused: 2, wouldRefuse: 3 }],
     ladderStage: () => 2,
+    retryBudget: () => 0.25,
     nodes: () => state.nodes,
     process: () => ({
       rssBytes: 1,

@@ -15,6 +15,7 @@ import {
   renderNodes,
   renderProcess,
   renderQueue,
+  renderRetryBudget,
 } from './gauges.ts';
 
 export interface MetricsSource {
@@ -26,6 +27,7 @@ export interface MetricsSource {
   gates(): readonly GateCount[];
   /** From 0 to 3. */
   ladderStage(): number;
+  retryBudget(): number;
   nodes(): readonly MeasuredNode[];
   process(): ProcessGauges;
   /** Milliseconds of a clock that never goes back. */
@@ -72,6 +74,7 @@ export function createPrometheusMetrics(source: MetricsSource): PrometheusMetric
         renderQueue(source.queue(), names) +
         renderGates(source.gates()) +
         renderLadder(source.ladderStage()) +
+        renderRetryBudget(source.retryBudget()) +
         renderNodes(source.nodes()) +
         renderProcess(process);
       page += cpuCounter(process.cpuSeconds);

@@ -19,6 +19,7 @@ export function createGatewayMetrics(gateway: Gateway): GatewayMetrics {
     nodes: () => gateway.nodes(),
     gates: () => gateway.gates(),
     ladderStage: () => gateway.ladder().stage,
+    retryBudget: () => gateway.retryBudget(),
     process() {
       const lag = survival?.loopLag() ?? { medianMs: 0, maxMs: 0 };
       return {

@@ -13,6 +13,7 @@ import type { TaskRecord } from '../queue/task-record.ts';
 import type { ModelOffer } from '../request/needs.ts';
 import type { NodeSpec } from '../scheduler/events.ts';
 import { FailureScore } from './failure-score.ts';
+import { ModelOnNode } from './model-breakers.ts';
 import type { NodeState } from './state.ts';
 
 /** Baseline of a node's own speed moves this slowly: a hundredfold slower than the rate itself matters. */
@@ -49,6 +50,14 @@ export class NodeRecord {
   /** Exactly one task may try a node that comes back from an ejection. */
   isTrial = false;
   readonly failures: FailureScore = new FailureScore();
+  /** The one model that all failures since a clean score were of; '' when there were several, or it is not known. */
+  culprit = '';
+  /** When an attempt last ended well here. */
+  succeededAt: MonoUs = Number.NEGATIVE_INFINITY;
+  /** Of models that failed here, while anything speaks against them; never on a node of one model. */
+  breakers: Map<string, ModelOnNode> | null = null;
+  /** Bodies that broke it lately, the newest last; see poison.ts. */
+  struckBy: readonly string[] = [];
   successes = 0;
 
   #prior: RatePrior;
@@ -100,6 +109,29 @@ export class NodeRecord {
     this.spec = spec;
     this.offers = offersOf(spec);
     this.isSingleModel = this.offers.size === 1;
+    for (const model of this.breakers?.keys() ?? []) {
+      if (this.offers.size === 1 || !this.offers.has(model)) this.forgetBreaker(model);
+    }
+  }
+
+  /** The breaker of a model here, made if there is none. At most one per model that the node offers. */
+  breakerOf(model: string): ModelOnNode {
+    this.breakers ??= new Map();
+    const known = this.breakers.get(model);
+    if (known !== undefined) return known;
+    const created = new ModelOnNode(model);
+    this.breakers.set(model, created);
+    return created;
+  }
+
+  forgetBreaker(model: string): void {
+    this.breakers?.delete(model);
+    if (this.breakers?.size === 0) this.breakers = null;
+  }
+
+  /** Whether the index counts it among the open nodes of the model. */
+  isSeatedFor(model: string): boolean {
+    return this.seats.some((seat) => seat.isIndexed && seat.pool.offers.has(model));
   }
 
   /** Rate of one task of a model while `inflight` run. Cost: one map look-up when the node serves several models. */

@@ -11,6 +11,7 @@ import type { DurationUs, MonoUs } from '../../base/units.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
+import { isShutFor } from './eligibility.ts';
 import type { Bucket, Pool, Seat } from './pool.ts';
 
 /** A swap is priced above its time: it also costs the next task of the model that leaves. */
@@ -18,6 +19,8 @@ const SWAP_PRICE = 1.75;
 /** Seats of one bucket that are compared: the order inside is for typical work. A retry that avoids nodes needs more. */
 const TIES_MAX = 3;
 const TIES_WITH_EXCLUSIONS_MAX = 16;
+/** In a pool of nodes with many models, one whose breaker of this model is open is passed over, within this bound. */
+const SHUT_SEATS_MAX = 64;
 const REFRESHES_MAX = 4;
 
 export interface Choice {
@@ -86,10 +89,14 @@ function reset(choice: Choice): void {
 
 function considerRoomy(bucket: Bucket, task: TaskRecord, context: ChooseContext, out: Choice): void {
   const { roomy } = bucket;
-  const limit = Math.min(roomy.size, task.triedNodes === null ? TIES_MAX : TIES_WITH_EXCLUSIONS_MAX);
+  let limit = Math.min(roomy.size, task.triedNodes === null ? TIES_MAX : TIES_WITH_EXCLUSIONS_MAX);
   const tie = context.config.placement.nearTieRatio;
   for (let index = 0; index < limit; index++) {
     const seat = roomy.at(index) as Seat;
+    if (isShutFor(seat.node, task.spec.model, context)) {
+      if (limit < Math.min(roomy.size, SHUT_SEATS_MAX)) limit += 1;
+      continue;
+    }
     if (task.triedNodes?.includes(seat.node.spec.id)) continue;
     const doneAt = context.now + serviceUs(seat.node, task, context) / seat.node.rankFactor;
     const span = doneAt - context.now;
@@ -118,6 +125,7 @@ function considerBusy(bucket: Bucket, task: TaskRecord, context: ChooseContext, 
   for (let index = 0; index < limit; index++) {
     const seat = bucket.busy.at(index) as Seat;
     if (task.triedNodes?.includes(seat.node.spec.id)) continue;
+    if (isShutFor(seat.node, task.spec.model, context)) continue;
     const startAt = seat.node.roomAt(context.now) + seat.node.reservedUs;
     // Before the model's own rate is looked up: could it win at the best ratio that any model has shown?
     if (startAt + task.workUs / (seat.node.nextRate * seat.pool.modelSpread) >= out.busyDoneAt) continue;

@@ -33,6 +33,16 @@ export function missingNeed(offer: ModelOffer, zone: string, needs: Needs): Inel
   return needs.zone !== '' && needs.zone !== zone ? 'zone' : null;
 }
 
+/** Whether a breaker keeps the model off the node. One field test while nothing failed there. */
+export function isShutFor(
+  node: NodeRecord,
+  model: string,
+  { config, now }: { readonly config: SchedulerConfig; readonly now: MonoUs },
+): boolean {
+  if (node.breakers === null || config.gates.breaker !== 'on') return false;
+  return node.breakers.get(model)?.breaker.isShut(now) === true;
+}
+
 /** Every reason why the node may not take the task at this instant; empty when it may. */
 export function ineligibleReasons(
   node: NodeRecord,
@@ -49,6 +59,7 @@ export function ineligibleReasons(
   if (node.draining) reasons.push('draining');
   if (node.ejectedUntil > now) reasons.push('ejected');
   if (node.suspectUntil > now) reasons.push('suspect');
+  if (isShutFor(node, task.spec.model, { config, now })) reasons.push('breaker-open');
   if (task.triedNodes?.includes(node.spec.id)) reasons.push('tried-before');
   reasons.push(...roomReasons(node, now, config));
   const rate = node.rateOf(task.spec.model, node.running.length + 1);

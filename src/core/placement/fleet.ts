@@ -15,7 +15,7 @@ import type { ClassRecord } from '../queue/flow.ts';
 import { Lane } from '../queue/lane.ts';
 import type { ModelOffer, Needs } from '../request/needs.ts';
 import type { IneligibleReason } from '../scheduler/views.ts';
-import { missingNeed } from './eligibility.ts';
+import { isShutFor, missingNeed } from './eligibility.ts';
 import { Pool, type Seat } from './pool.ts';
 
 /** Up to here a node sits in a pool per model. */
@@ -50,6 +50,20 @@ export class Fleet {
     return this.#models.has(model);
   }
 
+  /** Seats of nodes that could take the model now, busy or not. O(pools of the model). */
+  openSeats(model: string): number {
+    let open = 0;
+    for (const pool of this.#models.get(model)?.pools ?? []) open += pool.openSeats;
+    return open;
+  }
+
+  /** Lanes in which nothing but the model waits; it may wait in lanes of nodes with many models as well. */
+  *lanesOf(model: string): IterableIterator<Lane> {
+    for (const pool of this.#models.get(model)?.pools ?? []) {
+      if (pool.soleModel !== null) yield* pool.lanes;
+    }
+  }
+
   /** Seats a node in the pools of its offers. The caller places the seats. */
   seat(node: NodeRecord): void {
     const models = [...node.offers.keys()].sort();
@@ -74,10 +88,13 @@ export class Fleet {
   place(node: NodeRecord, now: MonoUs, config: SchedulerConfig): void {
     const isOpen = node.isOpen(now);
     if (isOpen) node.plan(config, now);
+    const failing = node.breakers === null ? null : { config, now };
     const { seats } = node;
     for (let index = 0; index < seats.length; index++) {
       const seat = seats[index] as Seat;
-      if (isOpen) seat.pool.place(seat, now, config);
+      const { soleModel } = seat.pool;
+      const isShut = failing !== null && soleModel !== null && isShutFor(node, soleModel, failing);
+      if (isOpen && !isShut) seat.pool.place(seat, now, config);
       else seat.pool.unplace(seat);
     }
   }

@@ -66,6 +66,8 @@ export class Pool {
   readonly order: number;
   readonly offers: ReadonlyMap<string, ModelOffer>;
   readonly zone: string;
+  /** The one model of the pool, or null where it is shared by nodes of many. */
+  readonly soleModel: string | null;
   readonly seats: Set<Seat> = new Set();
   readonly lanes: Lane[] = [];
   backloggedLanes = 0;
@@ -87,6 +89,7 @@ export class Pool {
     this.key = key;
     this.order = order;
     this.offers = new Map(models.map((model) => [model, node.offers.get(model) as ModelOffer]));
+    this.soleModel = models.length === 1 ? (models[0] as string) : null;
     this.zone = node.spec.labels['zone'] ?? '';
   }
 

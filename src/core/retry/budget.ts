@@ -2,7 +2,7 @@
  * Retries are paid for by completed work (Finagle's shape: a ratio and a small reserve), so that a failing fleet is
  * not asked to do everything twice.
  */
-import type { DurationUs, MonoUs, RefUs } from '../../base/units.ts';
+import type { DurationUs, MonoUs, Ratio, RefUs } from '../../base/units.ts';
 import type { RetryConfig } from '../config/types.ts';
 
 const RESERVE_WINDOW_US: DurationUs = 10_000_000;
@@ -16,6 +16,14 @@ export class RetryBudget {
 
   deposit(completedUs: RefUs, config: RetryConfig): void {
     this.#balanceUs = Math.min(BALANCE_US_MAX, this.#balanceUs + completedUs * config.budgetRatio);
+  }
+
+  /** What is left of the deposits or of the reserve, whichever is more: 1 is full, at 0 retries are refused. */
+  leftRatio(now: MonoUs, config: RetryConfig): Ratio {
+    const isUsed = now - this.#windowStart < RESERVE_WINDOW_US;
+    const reserve = config.budgetReserve;
+    const reserveLeft = reserve === 0 ? 0 : 1 - (isUsed ? Math.min(reserve, this.#reserveUsed) : 0) / reserve;
+    return Math.max(this.#balanceUs / BALANCE_US_MAX, reserveLeft);
   }
 
   /** Takes the price of one retry from the balance, or one of the reserve; false when both are spent. */

@@ -46,10 +46,14 @@ describe('permits', () => {
     world.endAll();
     world.advance(100 * S);
     expect(world.specs.size).toBe(10_000);
+    // The breaker of the model is half-open after so many failures: one task finds out that it is well again.
+    world.submit(taskSpec(id++, { deadlineAt: world.now + 60 * S, tenant: 'probe' }));
+    world.advance(S);
+    world.endAll();
     expect(world.accounts).toMatchObject({ queued: 0, running: 0 });
     for (const node of world.scheduler.nodes(world.now)) expect(node.inflight).toBe(0);
-    for (let i = 0; i < 3; i++)
-      world.submit(taskSpec(id++, { deadlineAt: world.now + 60 * S, tenant: `fresh${i}` }));
+    for (let i = 0; i < 30; i++)
+      world.submit(taskSpec(id++, { deadlineAt: world.now + 600 * S, tenant: `fresh${i}` }));
     world.advance(30 * S);
     expect(world.permits.size, 'full capacity is back').toBe(3);
   });
@@ -234,6 +238,41 @@ describe('poison', () => {
     expect(
       world.submit(taskSpec(2, { deadlineAt: world.now + 60 * S, fingerprint: 'body' })),
     ).toBeUndefined();
+  });
+
+  test('a body that broke one node in each of two submissions is as poisonous', () => {
+    const world = worldOf(['a', 'b', 'c'], { retry: { attemptsMax: 1 } });
+    for (const id of [1, 2]) world.submit(taskSpec(id, { fingerprint: 'body' }));
+    world.end(1, failure('reset'));
+    expect(world.outcomes.get(1)).toMatchObject({ reason: 'node-failed' });
+    world.end(2, failure('reset'));
+    expect(world.outcomes.get(2)).toMatchObject({ reason: 'poison' });
+    expect(world.submit(taskSpec(3, { fingerprint: 'body' }))).toMatchObject({ reason: 'poison' });
+  });
+
+  test('a body that was served on its second node was not the cause', () => {
+    const world = worldOf(['a', 'b', 'c']);
+    world.submit(taskSpec(1, { fingerprint: 'body' }));
+    world.end(1, failure('reset'));
+    world.end(1);
+    expect(world.outcomes.get(1)).toEqual({ kind: 'served' });
+    world.apply({ kind: 'node-cordoned', nodeId: world.tried.get(1)?.[0] ?? '', cordoned: true });
+    world.submit(taskSpec(2, { fingerprint: 'body' }));
+    world.end(2, failure('reset'));
+    world.end(2);
+    expect(world.outcomes.get(2)).toEqual({ kind: 'served' });
+  });
+
+  test('a node on trial is no healthy one: what breaks it is not suspected', () => {
+    const world = worldOf(['a', 'b'], { retry: { attemptsMax: 1 } });
+    for (const id of [1, 2, 3, 4, 5, 6]) {
+      world.submit(taskSpec(id, { fingerprint: '', tenant: `t${id}` }));
+      world.end(id, failure('server-error'));
+    }
+    world.advance(5 * S);
+    for (const id of [11, 12]) world.submit(taskSpec(id, { fingerprint: 'body', tenant: `t${id}` }));
+    for (const id of [11, 12]) world.end(id, failure('reset'));
+    for (const id of [11, 12]) expect(world.outcomes.get(id)).toMatchObject({ reason: 'node-failed' });
   });
 
   test('another body is not suspected', () => {

@@ -12,25 +12,27 @@ import {
   type FailureKind,
   NO_RETRY,
   type Outcome,
-  type RetryHint,
+  type Refused,
 } from '../request/outcome.ts';
 import type { Usage } from '../request/task.ts';
+import { BROKEN_NODES_MAX, STRIKE_US } from '../retry/poison.ts';
+import { modelAnswered, modelShut } from './breakers.ts';
 import { assign, dispatchLane, dispatchNode, hasRoom } from './dispatch.ts';
 import { makeWay } from './make-way.ts';
 import { afterFailure, afterSuccess, closeRoom, isEvidence, refreshNode } from './marks.ts';
 import { insteadOfWork } from './instead.ts';
-import { dequeue, enqueue, evict, forget, settle, settleOrDegrade } from './settle.ts';
+import { dequeue, enqueue, evict, evictIfShut, forget, settle, settleOrDegrade } from './settle.ts';
 import { type SchedulerState, workModelOf } from './state.ts';
 
 /** A running task that took this many times its predicted time when its deadline came speaks against the node. */
 const HANG_FACTOR = 3;
-/** Distinct healthy nodes that one body may break. */
-const BROKEN_NODES_MAX = 2;
-const SOON: RetryHint = { retryable: true, afterUs: 0 };
+/** Bodies that are remembered as having broken one node. */
+const STRIKES_PER_NODE_MAX = 8;
+const SOON: Refused = { hint: { retryable: true, afterUs: 0 } };
 const SERVED: Outcome = { kind: 'served' };
 const CANCELLED: Outcome = { kind: 'cancelled' };
 const DECLINED: Outcome = { kind: 'failed', reason: 'declined', hint: NO_RETRY };
-const TIMED_OUT: BadEnd = { kind: 'failed', reason: 'node-timeout', hint: SOON };
+const TIMED_OUT: BadEnd = { kind: 'failed', reason: 'node-timeout', ...SOON };
 
 type FailedAttempt = Extract<AttemptResult, { kind: 'failed' }>;
 
@@ -46,6 +48,11 @@ export function attemptFirstByte(state: SchedulerState, task: TaskRecord): void 
   if (task.node === null || task.hasFirstByte || !task.spec.stream) return;
   task.hasFirstByte = true;
   state.wheel.remove(task);
+  const { node } = task;
+  if (node.breakers === null && state.modelBreakers.size === 0) return;
+  if (!modelAnswered(state, node, task)) return;
+  refreshNode(state, node);
+  dispatchNode(state, node);
 }
 
 export function attemptEnded(state: SchedulerState, task: TaskRecord, result: AttemptResult): void {
@@ -76,6 +83,7 @@ export function attemptEnded(state: SchedulerState, task: TaskRecord, result: At
       failed(state, task, node, result);
       break;
   }
+  if (node.breakers !== null) node.breakers.get(task.spec.model)?.breaker.release(task.spec.id);
   refreshNode(state, node);
   dispatchNode(state, node);
 }
@@ -90,10 +98,12 @@ export function cancel(state: SchedulerState, task: TaskRecord): void {
 
 /** The deadline passed: what waits leaves, what runs is aborted, for nobody waits for its answer any more. */
 export function expire(state: SchedulerState, task: TaskRecord): void {
+  // What expired in the same instant may have opened the breaker that it waited behind.
+  if (task.isSettled || (task.node === null && task.lane === null)) return;
   if (!task.isRunning) return evict(state, task, 'wait-expired');
   const node = task.node as NodeRecord;
   const isHanging = state.now - task.decidedAt > HANG_FACTOR * task.predictedUs;
-  if (isHanging && isEvidence(node, task.decidedAt)) afterFailure(state, node, 'timeout');
+  if (isHanging && isEvidence(node, task.decidedAt)) speaksAgainst(state, node, task, 'timeout');
   task.ladder?.window.add(false, state.now);
   stop(state, task, insteadOfWork(state, task, TIMED_OUT));
   refreshNode(state, node);
@@ -117,7 +127,9 @@ function succeeded(
   state.margin.observe(done.elapsedUs, task.predictedUs);
   state.budget.deposit(actualUs, state.config.retry);
   correct(task, actualUs);
-  if (isEvidence(node, task.decidedAt)) afterSuccess(state, node, done.elapsedUs);
+  if (isEvidence(node, task.decidedAt)) afterSuccess(state, node, task, done.elapsedUs);
+  // It broke a node before and was served now: it was not the cause.
+  if (task.brokenNodes > 0) state.poison.forgive(task.fingerprint);
   if (!task.isSettled) task.ladder?.window.add(true, state.now);
   finish(state, task, task.alternative < 0 ? SERVED : { kind: 'degraded', alternative: task.alternative });
 }
@@ -125,21 +137,54 @@ function succeeded(
 function failed(state: SchedulerState, task: TaskRecord, node: NodeRecord, result: FailedAttempt): void {
   correct(task, 0);
   if (task.isSettled) return forget(state, task);
+  let isPoison = false;
   if (result.failure === 'refused') closeRoom(state, node, result.nodeRetryAfterUs ?? 0);
   if (isEvidence(node, task.decidedAt)) {
-    if (breaksNode(result.failure) && node.failures.isClean) task.brokenNodes += 1;
-    afterFailure(state, node, result.failure);
+    if (breaksNode(result.failure) && isHealthy(node)) isPoison = strike(state, task, node);
+    speaksAgainst(state, node, task, result.failure);
   }
-  if (task.brokenNodes >= BROKEN_NODES_MAX) {
-    state.poison.mark(task.spec.fingerprint, state.now);
-    return settle(state, task, { kind: 'failed', reason: 'poison', hint: NO_RETRY });
-  }
-  if (result.retryable && retry(state, task, node)) return;
+  if (isPoison) return settle(state, task, { kind: 'failed', reason: 'poison', hint: NO_RETRY });
+  const shut = modelShut(state, task.spec.model);
+  if (result.retryable && shut === null && retry(state, task, node)) return;
   const reason = result.failure === 'timeout' ? 'node-timeout' : 'node-failed';
-  const end: BadEnd = { kind: 'failed', reason, hint: SOON };
+  const end: BadEnd = { kind: 'failed', reason, ...(shut ?? SOON) };
   // Once a part of the answer has left, no other can stand in for it.
   if (result.retryable && !task.hasFirstByte) settleOrDegrade(state, task, end);
   else settle(state, task, end);
+}
+
+/** Judges node and model by a failure, and keeps from both what they must not get any more. */
+function speaksAgainst(
+  state: SchedulerState,
+  node: NodeRecord,
+  task: TaskRecord,
+  failure: FailureKind,
+): void {
+  afterFailure(state, node, task, failure);
+  // Before anything is dispatched: the index must not offer what was just closed.
+  if (node.seats.length > 0) state.fleet.place(node, state.now, state.config);
+  if (modelShut(state, task.spec.model) === null) return;
+  for (const lane of state.fleet.lanesOf(task.spec.model)) {
+    for (let next = lane.next(); next !== null && evictIfShut(state, next); ) next = lane.next();
+  }
+}
+
+/** Nothing spoke against the node before: what breaks it now may be the body. */
+function isHealthy(node: NodeRecord): boolean {
+  return node.failures.isClean && !node.isTrial;
+}
+
+/** The body broke a healthy node: its second one, in this submission or another, makes it poison. */
+function strike(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
+  const { fingerprint } = task;
+  task.brokenNodes += 1;
+  if (fingerprint !== '') {
+    node.struckBy = [...node.struckBy.filter((known) => known !== fingerprint), fingerprint].slice(
+      -STRIKES_PER_NODE_MAX,
+    );
+  }
+  const isMarked = state.poison.strike({ fingerprint, forUs: STRIKE_US }, node.spec.id, state.now);
+  return isMarked || task.brokenNodes >= BROKEN_NODES_MAX;
 }
 
 /** Puts the task back for another node, if one is left, the budget allows it and the attempts are not used up. */

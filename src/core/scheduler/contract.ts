@@ -2,7 +2,7 @@
  * The scheduler as its drivers see it: the gateway's loop and the simulator run the same one.
  * Pure: it reads no clock, draws no outside randomness, performs nothing. Equal events give equal effects.
  */
-import type { DurationUs, MonoUs, NodeId, RefUs, TaskId, TenantId, Tokens } from '../../base/units.ts';
+import type { DurationUs, MonoUs, NodeId, Ratio, RefUs, TaskId, TenantId, Tokens } from '../../base/units.ts';
 import type { RequestShape, Usage } from '../request/task.ts';
 import type { GateCount } from '../admission/gates.ts';
 import type { LimiterView } from '../limits/index.ts';
@@ -43,6 +43,8 @@ export interface Scheduler {
   limits(now: MonoUs): readonly LimiterView[];
   /** The overload ladder: stage, evidence, and what would leave it. */
   ladder(now: MonoUs): LadderView;
+  /** What is left to pay retries from, 0 to 1. */
+  retryBudget(now: MonoUs): Ratio;
   nodes(now: MonoUs): readonly NodeView[];
   node(nodeId: NodeId, now: MonoUs): NodeView | undefined;
   nodeMemory(nodeId: NodeId, now: MonoUs): NodeMemory | undefined;

@@ -9,6 +9,7 @@ import { type LadderView, ladderView } from '../overload/view.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { Scheduler } from './contract.ts';
 import type { NodeMemory } from './events.ts';
+import { breakerMemory, breakersOf } from './breakers.ts';
 import { explainTask } from './explain.ts';
 import { stateOf } from './marks.ts';
 import { type SchedulerState, workModelOf } from './state.ts';
@@ -32,6 +33,7 @@ export function viewsOf(state: SchedulerState): Omit<Scheduler, 'apply' | 'nextW
     limitsOf: (tenant, now) => state.limits.viewOf(tenant, now),
     limits: (now) => state.limits.rows(now),
     ladder: (now) => ladderOf(state, now),
+    retryBudget: (now) => state.budget.leftRatio(now, state.config.retry),
     nodes: (now) => [...state.fleet.nodes.values()].map((node) => nodeView(state, node, now)),
     node(nodeId, now) {
       const node = state.fleet.nodes.get(nodeId);
@@ -39,7 +41,7 @@ export function viewsOf(state: SchedulerState): Omit<Scheduler, 'apply' | 'nextW
     },
     nodeMemory(nodeId, now) {
       const node = state.fleet.nodes.get(nodeId);
-      return node === undefined ? undefined : memoryOf(node, now);
+      return node === undefined ? undefined : memoryOf(state, node, now);
     },
     models: () => state.fleet.models(),
     queue: (now) => queueView(state, now),
@@ -73,15 +75,22 @@ function nodeView(state: SchedulerState, node: NodeRecord, now: MonoUs): NodeVie
     draining: node.draining,
     ejectedForMs: Math.max(0, node.ejectedUntil - now) / 1_000,
     ejections: node.ejections,
+    breakers: breakersOf(state, node, now),
   };
 }
 
-function memoryOf(node: NodeRecord, now: MonoUs): NodeMemory {
+function memoryOf(state: SchedulerState, node: NodeRecord, now: MonoUs): NodeMemory {
+  const failures = node.failures.memory(now);
+  const breakers = breakerMemory(state, node, now);
+  const strikes = state.poison.strikesOf(node.spec.id, node.struckBy, now);
   return {
     cordoned: node.cordoned,
     draining: node.draining,
     ejectedForUs: Math.max(0, node.ejectedUntil - now),
     ejections: node.ejections,
+    ...(failures === undefined ? {} : { failures }),
+    ...(breakers.length === 0 ? {} : { breakers }),
+    ...(strikes.length === 0 ? {} : { strikes }),
     rates: node.rates(),
   };
 }
@@ -135,9 +144,20 @@ function dumpOf(state: SchedulerState, now: MonoUs): unknown {
     permits: [...state.fleet.nodes.values()].reduce((sum, node) => sum + node.running.length, 0),
     margin: state.margin.within(0, Number.POSITIVE_INFINITY),
     limits: state.limits.held(),
-    poisonMarks: state.poison.size,
     retryMarks: state.retryMarks.size,
     keptRatio: round(state.retryMarks.keptRatio, 3),
+    retryBudget: round(state.budget.leftRatio(now, state.config.retry), 4),
+    poisonMarks: state.poison.marked,
+    poisonStrikes: state.poison.size,
+    modelBreakers: [...state.modelBreakers.values()].map(({ model, breaker, failing, cause }) => ({
+      model,
+      state: breaker.state(now),
+      openForUs: Math.max(0, breaker.openUntil - now),
+      opens: breaker.opens,
+      probeForUs: Math.max(0, breaker.probeUntil - now),
+      failingNodes: failing.size,
+      cause,
+    })),
     shedClasses: state.shedClasses,
     ladder: ladderOf(state, now),
     classes: state.classes.map((record) => ({

@@ -14,12 +14,14 @@ import type { DurationUs, MonoUs } from '../../base/units.ts';
 import { bestServiceUs, laneDrainUs } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import { choose, deadlineServiceUs, serviceUs } from '../placement/choose.ts';
+import { isShutFor } from '../placement/eligibility.ts';
 import type { Seat } from '../placement/pool.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
+import { noteProbe } from './breakers.ts';
 import { setNodeTimer } from './node-timer.ts';
 import { hasFreshReservation, RESERVATIONS_MAX, reserve, unreserve } from './reservations.ts';
-import { dequeue, evict } from './settle.ts';
+import { dequeue, evict, evictIfShut } from './settle.ts';
 import type { SchedulerState } from './state.ts';
 
 /** Bounds on when to think again about nodes that were left idle on purpose. */
@@ -51,7 +53,7 @@ export function dispatchNode(state: SchedulerState, node: NodeRecord): void {
     for (const lane of pool.lanes) if (lane.tasks > 0 && !lanes.includes(lane)) lanes.push(lane);
   }
   if (lanes.length > 1) lanes.sort((a, b) => a.laneTag - b.laneTag);
-  for (const lane of lanes) if (hasRoomNow(node)) offer(state, lane, node);
+  for (const lane of lanes) if (hasRoomFor(lane, node)) offer(state, lane, node);
 }
 
 /** Offers one node with room to the lane, until it has none or nobody wants it. */
@@ -60,9 +62,10 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
   const { held } = state;
   held.clear();
   let heldMax = state.config.placement.heldMax;
-  while (hasRoomNow(node) && held.size < heldMax) {
+  while (hasRoomFor(lane, node) && held.size < heldMax) {
     const task = lane.next();
     if (task === null) break;
+    if (evictIfShut(state, task)) continue;
     const isReserved = hasFreshReservation(task, node, state.now);
     const waits = isReserved ? takeOrWait(state, lane, task, node) : placeOrWait(state, lane, task);
     if (!waits) continue;
@@ -74,9 +77,9 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
     hold(state, lane, task);
     if (loss <= affordableUs(state, lane)) heldMax = Math.min(heldMax, COMPARED_MIN);
   }
-  while (hasRoomNow(node) && releaseTo(state, lane, node));
+  while (hasRoomFor(lane, node) && releaseTo(state, lane, node));
   lane.endScan();
-  if (held.size > 0 && hasRoomNow(node)) decline(state, lane, node);
+  if (held.size > 0 && hasRoomFor(lane, node)) decline(state, lane, node);
   scheduleRecheck(state, lane);
 }
 
@@ -87,6 +90,7 @@ export function dispatchLane(state: SchedulerState, lane: Lane): void {
   while (held.size < state.config.placement.heldMax && hasRoom(lane)) {
     const task = lane.next();
     if (task === null) break;
+    if (evictIfShut(state, task)) continue;
     if (placeOrWait(state, lane, task)) hold(state, lane, task);
   }
   while (held.size > 0 && hasRoom(lane)) {
@@ -125,7 +129,8 @@ function unexploredFor(state: SchedulerState, lane: Lane, task: TaskRecord): Nod
     if (pool.exploreAt > state.now || everyUs === 0) continue;
     pool.exploreAt = state.now + Math.ceil(everyUs / Math.max(1, pool.openSeats));
     const seat = pool.unusedSeat(state.now - everyUs);
-    if (seat !== undefined && meetsDeadlineSafely(state, task, seat.node)) return seat.node;
+    if (seat === undefined || !mayRunOn(state, task, seat.node)) continue;
+    if (meetsDeadlineSafely(state, task, seat.node)) return seat.node;
   }
   return null;
 }
@@ -154,8 +159,7 @@ function takeOrWait(state: SchedulerState, lane: Lane, task: TaskRecord, node: N
   const doneAt = task.reservedDoneAt;
   const hereUs = serviceUs(node, task, state.context) / node.rankFactor;
   const isFasterElsewhere = doneAt - state.now < hereUs * (1 - state.config.placement.nearTieRatio);
-  const mayTake =
-    task.triedNodes?.includes(node.spec.id) !== true && meetsDeadline(state, task, node, state.now);
+  const mayTake = mayRunOn(state, task, node) && meetsDeadline(state, task, node, state.now);
   if (!isFasterElsewhere && mayTake) {
     assign(state, lane, task, node);
     return false;
@@ -198,10 +202,15 @@ function releaseTo(state: SchedulerState, lane: Lane, node: NodeRecord): boolean
 
 /** How much later the task is done on this node than at `doneAt`, where it waits; Infinity when the node is none for it. */
 function lossUs(state: SchedulerState, task: TaskRecord, doneAt: MonoUs, node: NodeRecord): DurationUs {
-  if (task.triedNodes?.includes(node.spec.id) === true || !meetsDeadlineSafely(state, task, node))
+  if (!mayRunOn(state, task, node) || !meetsDeadlineSafely(state, task, node))
     return Number.POSITIVE_INFINITY;
   if (doneAt === Number.POSITIVE_INFINITY) return 0;
   return state.now + serviceUs(node, task, state.context) / node.rankFactor - doneAt;
+}
+
+/** Whether no earlier attempt and no breaker keep the task off the node. */
+function mayRunOn(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
+  return task.triedNodes?.includes(node.spec.id) !== true && !isShutFor(node, task.spec.model, state.context);
 }
 
 function affordableUs(state: SchedulerState, lane: Lane): DurationUs {
@@ -271,6 +280,12 @@ function hasRoomNow(node: NodeRecord): boolean {
   return node.seats.length > 0 && (node.seats[0] as Seat).hasRoom;
 }
 
+/** The same where a breaker may have closed the node for some of its models: then only the lane's own seat counts. */
+function hasRoomFor(lane: Lane, node: NodeRecord): boolean {
+  if (node.breakers === null) return hasRoomNow(node);
+  return node.seats.some((seat) => seat.hasRoom && lane.pools.includes(seat.pool));
+}
+
 /** Binds a queued task to a node. */
 export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): void {
   lane.charge(task);
@@ -284,11 +299,12 @@ export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node
   task.hasFirstByte = false;
   task.flow.running += 1;
   state.counts.running += 1;
+  if (node.breakers !== null) noteProbe(state, node, task);
   node.start(task, state.now);
   task.startInflight = node.running.length;
   for (const seat of node.seats) seat.pool.noteWork(task.workUs);
   state.fleet.place(node, state.now, state.config);
-  if (node.drainLongUntil > state.now) setNodeTimer(state, node);
+  if (node.drainLongUntil > state.now || node.breakers !== null) setNodeTimer(state, node);
   state.out.assign(task.spec.id, node.spec.id, task.attempts);
 }
 

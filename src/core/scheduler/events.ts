@@ -6,9 +6,12 @@ import type { DurationUs, NodeId, Rate, Ratio, TaskId } from '../../base/units.t
 import type { SchedulerConfig } from '../config/types.ts';
 import type { DeviceMemory } from '../overload/accelerator-memory.ts';
 import type { LadderWish } from '../overload/override.ts';
+import type { FailureMemory } from '../health/failure-score.ts';
+import type { ModelMemory } from '../health/model-breakers.ts';
 import type { ModelOffer } from '../request/needs.ts';
 import type { AttemptResult } from '../request/outcome.ts';
 import type { TaskSpec } from '../request/task.ts';
+import type { Strike } from '../retry/poison.ts';
 
 /** What the scheduler knows of a node when it is registered. */
 export interface NodeSpec {
@@ -34,6 +37,12 @@ export interface NodeMemory {
   readonly ejectedForUs: DurationUs;
   /** Consecutive ejections: the exponent of the sleep. */
   readonly ejections: number;
+  /** Failures that have not led to an ejection yet. Absent: none. */
+  readonly failures?: FailureMemory;
+  /** Models that failed there. Absent: none. */
+  readonly breakers?: readonly ModelMemory[];
+  /** Bodies that broke it. Absent: none. */
+  readonly strikes?: readonly Strike[];
   readonly rates: readonly { readonly model: string; readonly rate: Rate; readonly observations: number }[];
 }
 

@@ -2,6 +2,7 @@
 import { victimsFor } from '../admission/bounds.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import { choose } from '../placement/choose.ts';
+import { isShutFor } from '../placement/eligibility.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { hasRoom, meetsDeadlineSafely } from './dispatch.ts';
@@ -41,7 +42,13 @@ export function doubtfulNodeFor(state: SchedulerState, lane: Lane, task: TaskRec
   const untilUs = state.now - state.config.placement.exploreEveryMs * 1_000;
   for (const pool of lane.pools) {
     const node = pool.fastest();
-    if (node === undefined || node.running.length > 0 || !node.hasRoom(state.now, state.config)) continue;
+    if (
+      node === undefined ||
+      isShutFor(node, task.spec.model, state.context) ||
+      node.running.length > 0 ||
+      !node.hasRoom(state.now, state.config)
+    )
+      continue;
     const wasMeasured = node.observations > 0 && node.lastDoneAt <= untilUs;
     if (!wasMeasured || state.now + task.deadlineWorkUs / node.priorRate > task.deadlineAt) continue;
     node.doubtRates();

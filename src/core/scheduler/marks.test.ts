@@ -145,6 +145,26 @@ describe('ejection', () => {
     expect(world.permits.has(world.ask())).toBe(true);
   });
 
+  test('and what led to it never improve the score that people and the ranking see', () => {
+    const world = worldOf([nodeSpec('a', { slots: 8 })]);
+    for (let i = 0; i < 25; i++) {
+      world.ask();
+      world.endAll();
+    }
+    const health = (): number => world.scheduler.node('a', world.now)?.health ?? 0;
+    const seen = [health()];
+    for (let i = 0; i < 3; i++) {
+      world.end(world.ask(), failure('server-error'));
+      seen.push(health());
+    }
+    expect(world.state('a')).toBe('ejected');
+    expect(seen).toEqual(seen.toSorted((a, b) => b - a));
+    world.advance(5 * S);
+    const before = health();
+    world.end(world.ask(), failure('server-error'));
+    expect(health()).toBeLessThanOrEqual(before);
+  });
+
   test('a declined or aborted attempt never speaks against a node', () => {
     const world = worldOf([nodeSpec('a')]);
     for (let i = 0; i < 50; i++) world.end(world.ask(), { kind: i % 2 === 0 ? 'declined' : 'aborted' });

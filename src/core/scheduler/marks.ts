@@ -5,7 +5,9 @@
 import type { DurationUs, MonoUs } from '../../base/units.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { NodeState } from '../health/state.ts';
+import type { TaskRecord } from '../queue/task-record.ts';
 import type { FailureKind } from '../request/outcome.ts';
+import { modelFailed, modelSucceeded } from './breakers.ts';
 import { dispatchNode } from './dispatch.ts';
 import { setNodeTimer } from './node-timer.ts';
 import type { SchedulerState } from './state.ts';
@@ -46,24 +48,47 @@ export function isEvidence(node: NodeRecord, startedAt: MonoUs): boolean {
   return startedAt > node.ejectedAt;
 }
 
-export function afterSuccess(state: SchedulerState, node: NodeRecord, tookUs: DurationUs): void {
+export function afterSuccess(
+  state: SchedulerState,
+  node: NodeRecord,
+  task: TaskRecord,
+  tookUs: DurationUs,
+): void {
+  if (node.breakers !== null || state.modelBreakers.size > 0) modelSucceeded(state, node, task);
+  // What it stood trial for is proven to be over.
+  if (node.isTrial) node.failures.reset();
+  node.succeededAt = state.now;
   node.verified = true;
   node.isTrial = false;
   node.successes += 1;
   node.refusedUntil = 0;
   if (node.successes >= state.config.health.slowStartTasks) node.ejections = 0;
-  node.failures.record(true);
+  node.failures.record(true, state.now);
   if (isTooSlow(state, node, tookUs)) {
     node.baselineRate = node.speed(1);
     eject(state, node);
   }
 }
 
-/** A failure that speaks against the node. On trial one is enough. */
-export function afterFailure(state: SchedulerState, node: NodeRecord, failure: FailureKind): void {
-  const isOverLimit = node.failures.record(false);
+/** A failure that speaks against the node, or against its model. On trial one is enough. */
+export function afterFailure(
+  state: SchedulerState,
+  node: NodeRecord,
+  task: TaskRecord,
+  failure: FailureKind,
+): void {
+  const blame = modelFailed(state, node, task, failure);
+  if (blame === 'model' && !node.isTrial) return;
+  noteCulprit(node, failure === 'connect' ? '' : task.spec.model);
+  const isOverLimit = node.failures.record(false, state.now);
   const isUnreachable = failure === 'connect' && node.failedProbes > 0;
-  if (isOverLimit || node.isTrial || isUnreachable) eject(state, node);
+  if (isOverLimit || node.isTrial || isUnreachable || blame === 'node-at-once') eject(state, node);
+}
+
+/** Remembers whether all failures since the score was clean were of one model. */
+function noteCulprit(node: NodeRecord, model: string): void {
+  if (node.failures.isClean) node.culprit = model;
+  else if (node.culprit !== model) node.culprit = '';
 }
 
 /** The node said that it is full: no new task until the lease ends, or until something finishes there. */
@@ -81,7 +106,9 @@ export function eject(state: SchedulerState, node: NodeRecord): void {
   node.verified = false;
   node.isTrial = true;
   node.successes = 0;
-  node.failures.reset();
+  // What it did goes on being told until it has proven itself: an error never improves a score.
+  node.failures.acquit();
+  node.breakers = null;
 }
 
 export function probed(state: SchedulerState, node: NodeRecord, alive: boolean): void {

@@ -2,6 +2,7 @@
 import { assertNever } from '../../base/assert.ts';
 import { NodeRecord } from '../health/node-record.ts';
 import { AcceleratorMemory, type DeviceMemory } from '../overload/accelerator-memory.ts';
+import { forgetNode, restoreBreakers } from './breakers.ts';
 import { dispatchNode } from './dispatch.ts';
 import type { EngineReading, NodeMemory, NodeSpec, SchedulerEvent } from './events.ts';
 import { heartbeat, probed, refreshNode } from './marks.ts';
@@ -51,7 +52,10 @@ function registerNode(state: SchedulerState, spec: NodeSpec, memory: NodeMemory 
     const hasSameOffer =
       JSON.stringify(known.spec.models) === JSON.stringify(spec.models) &&
       known.spec.labels['zone'] === spec.labels['zone'];
-    if (!hasSameOffer) state.fleet.unseat(known);
+    if (!hasSameOffer) {
+      state.fleet.unseat(known);
+      forgetNode(state, known);
+    }
     known.restate(spec);
     if (!hasSameOffer) state.fleet.seat(known);
   } else {
@@ -71,6 +75,7 @@ function registerNode(state: SchedulerState, spec: NodeSpec, memory: NodeMemory 
 function removeNode(state: SchedulerState, node: NodeRecord): void {
   if (node.timer.isInHeap) state.nodeTimers.remove(node.timer);
   state.fleet.unseat(node);
+  forgetNode(state, node);
   node.state = 'gone';
   state.out.nodeState(node.spec.id, 'gone');
   for (const lane of state.fleet.lanes.values()) {
@@ -119,6 +124,12 @@ function restore(state: SchedulerState, node: NodeRecord, memory: NodeMemory): v
   if (memory.ejectedForUs > 0) {
     node.ejectedUntil = state.now + memory.ejectedForUs;
     node.isTrial = true;
+  }
+  if (memory.failures !== undefined) node.failures.restore(memory.failures, state.now);
+  restoreBreakers(state, node, memory.breakers ?? []);
+  for (const strike of memory.strikes ?? []) {
+    state.poison.strike(strike, node.spec.id, state.now);
+    node.struckBy = [...node.struckBy, strike.fingerprint];
   }
   for (const { model, rate, observations } of memory.rates) {
     if (observations > 0) node.restoreRate(model, rate, observations);

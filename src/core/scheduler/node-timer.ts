@@ -1,5 +1,6 @@
 /** The one timer of a node: the next instant at which one of its leases ends by itself. */
 import type { MonoUs } from '../../base/units.ts';
+import type { ModelOnNode } from '../health/model-breakers.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { SchedulerState } from './state.ts';
 
@@ -10,6 +11,7 @@ export function setNodeTimer(state: SchedulerState, node: NodeRecord): void {
   at = soonerOf(at, node.refusedUntil, state.now);
   at = soonerOf(at, node.readingUntil, state.now);
   at = soonerOf(at, node.drainLongUntil, state.now);
+  if (node.breakers !== null) at = soonerOfBreakers(at, node.breakers.values(), state.now);
   const timers = state.nodeTimers;
   if (at === Number.POSITIVE_INFINITY) {
     if (node.timer.isInHeap) timers.remove(node.timer);
@@ -20,4 +22,11 @@ export function setNodeTimer(state: SchedulerState, node: NodeRecord): void {
 /** The earlier of the timer and the end of a lease; a lease that has ended asks for nothing. */
 function soonerOf(at: MonoUs, lease: MonoUs, now: MonoUs): MonoUs {
   return lease > now && lease < at ? lease : at;
+}
+
+function soonerOfBreakers(at: MonoUs, breakers: Iterable<ModelOnNode>, now: MonoUs): MonoUs {
+  let soonest = at;
+  for (const { breaker } of breakers)
+    soonest = soonerOf(soonerOf(soonest, breaker.openUntil, now), breaker.probeUntil, now);
+  return soonest;
 }

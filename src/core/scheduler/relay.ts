@@ -7,6 +7,7 @@ import type { SchedulerConfig } from '../config/types.ts';
 import type { ClassRecord } from '../queue/flow.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
+import { forgetBreakers } from './breakers.ts';
 import { dispatchLane, hasRoom } from './dispatch.ts';
 import { nextLook } from './retry-hint.ts';
 import { dequeue, enqueue, evict, settleOrDegrade } from './settle.ts';
@@ -36,6 +37,7 @@ export function reconfigure(state: SchedulerState, config: SchedulerConfig): voi
   }
   applyConfig(state, config);
   if (state.modelsOff.size > 0) evictSwitchedOff(state);
+  if (!state.gates.isWatching('breaker')) forgetBreakers(state);
   for (const lane of state.fleet.lanes.values()) lane.reweigh();
   for (const node of state.fleet.nodes.values()) state.fleet.place(node, state.now, config);
 }

@@ -9,6 +9,7 @@ import type { ClassRecord } from '../queue/flow.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { Outcome, RetryHint } from '../request/outcome.ts';
+import { modelReturnsAt } from './breakers.ts';
 import type { SchedulerState } from './state.ts';
 
 /**
@@ -18,7 +19,7 @@ import type { SchedulerState } from './state.ts';
 export function retryHint(state: SchedulerState, lane: Lane, task: TaskRecord): RetryHint {
   const { now, retryMarks, gates } = state;
   const rate = laneCapacity(lane) * lane.shareOf(task.flow);
-  if (rate === 0) return soonestReturn(state, lane);
+  if (rate === 0) return soonestReturn(state, lane, task.spec.model);
   const toldUs = retryMarks.size === 0 ? 0 : retryMarks.remainingUs(task.fingerprint, now);
   if (toldUs > 0) return { retryable: true, afterUs: toldUs };
   task.isTold = gates.isWatching('retry-shed');
@@ -43,13 +44,14 @@ export function keepPlace(state: SchedulerState, task: TaskRecord, outcome: Outc
   if (rate > 0) takePlace(laneFlow, now + afterUs, Math.round((retryMarks.keptRatio * task.workUs) / rate));
 }
 
-/** When the first closed node of the lane may take work again; the next look at the fleet where none says when. */
-export function soonestReturn(state: SchedulerState, lane: Lane): RetryHint {
+/** When the first closed node of the lane may take the model again; the next look at the fleet where none says when. */
+export function soonestReturn(state: SchedulerState, lane: Lane, model: string): RetryHint {
   let soonest = Number.POSITIVE_INFINITY;
   for (const pool of lane.pools) {
     for (const { node } of pool.seats) {
-      if (!node.cordoned && !node.draining)
-        soonest = Math.min(soonest, Math.max(node.suspectUntil, node.ejectedUntil));
+      if (node.cordoned || node.draining) continue;
+      const opensAt = Math.max(node.suspectUntil, node.ejectedUntil, modelReturnsAt(node, model));
+      soonest = Math.min(soonest, opensAt);
     }
   }
   const isKnown = Number.isFinite(soonest) && soonest > state.now;

@@ -5,7 +5,10 @@
  */
 import type { DurationUs, MonoUs } from '../../base/units.ts';
 import { type Alternative, needsWork } from '../degrade/alternative.ts';
+import type { FailureMemory } from '../health/failure-score.ts';
+import type { ModelMemory } from '../health/model-breakers.ts';
 import type { AttemptResult } from '../request/outcome.ts';
+import { STRIKE_US, type Strike } from '../retry/poison.ts';
 import type { TaskSpec, Usage } from '../request/task.ts';
 import type { NodeMemory, NodeSpec } from './events.ts';
 
@@ -20,6 +23,11 @@ const SLOTS_MAX = 100_000;
 const EJECTIONS_MAX = 64;
 /** No client repeats itself more often; beyond this the number says nothing more. */
 const RETRY_COUNT_MAX = 100;
+/** Remembered of one node: as many breakers as it may offer models twice over, and its bodies. */
+const BREAKERS_MAX = 2_000;
+const STRIKES_MAX = 64;
+/** Outcomes that a failure score keeps. */
+const OUTCOMES_MAX = 20;
 
 export function saneTask(spec: TaskSpec, now: MonoUs): TaskSpec {
   const workUs = within(spec.workUs, 1, WORK_US_MAX);
@@ -87,13 +95,38 @@ export function saneNode(spec: NodeSpec): NodeSpec {
 
 /** A remembered ejection is a lease too: it never lasts longer than a fresh one could. */
 export function saneMemory(memory: NodeMemory, ejectedUsMax: DurationUs): NodeMemory {
+  const { failures, breakers, strikes } = memory;
   return {
     ...memory,
+    ...(failures === undefined ? {} : { failures: saneFailures(failures) }),
+    ...(breakers === undefined ? {} : { breakers: saneBreakers(breakers, ejectedUsMax) }),
+    ...(strikes === undefined ? {} : { strikes: saneStrikes(strikes) }),
     ejectedForUs: within(memory.ejectedForUs, 0, ejectedUsMax),
     ejections: within(memory.ejections, 0, EJECTIONS_MAX),
     rates: memory.rates.filter(
       ({ rate, observations }) => Number.isFinite(rate) && rate > 0 && Number.isInteger(observations),
     ),
+  };
+}
+
+function saneBreakers(rows: readonly ModelMemory[], openUsMax: DurationUs): readonly ModelMemory[] {
+  return rows.slice(0, BREAKERS_MAX).map((row) => ({
+    ...row,
+    openForUs: within(row.openForUs, 0, openUsMax),
+    opens: within(row.opens, 0, EJECTIONS_MAX),
+    ...(row.failures === undefined ? {} : { failures: saneFailures(row.failures) }),
+  }));
+}
+
+function saneStrikes(rows: readonly Strike[]): readonly Strike[] {
+  return rows.slice(0, STRIKES_MAX).map((row) => ({ ...row, forUs: within(row.forUs, 0, STRIKE_US) }));
+}
+
+function saneFailures({ score, window, count }: FailureMemory): FailureMemory {
+  return {
+    score: Number.isFinite(score) ? Math.max(0, score) : 0,
+    window: within(window, 0, Number.MAX_SAFE_INTEGER),
+    count: within(count, 0, OUTCOMES_MAX),
   };
 }
 

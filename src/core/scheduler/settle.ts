@@ -4,6 +4,7 @@ import { type BadEnd, isReplaceable } from '../degrade/alternative.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { EvictReason, Outcome } from '../request/outcome.ts';
+import { modelRefusal, releaseModelProbe } from './breakers.ts';
 import { unreserve } from './reservations.ts';
 import { keepPlace, placeAfterRestart, retryHint } from './retry-hint.ts';
 import type { SchedulerState } from './state.ts';
@@ -26,6 +27,7 @@ export function settle(state: SchedulerState, task: TaskRecord, outcome: Outcome
   task.isSettled = true;
   state.wheel.remove(task);
   if (task.isTold) keepPlace(state, task, outcome);
+  releaseModelProbe(state, task.spec.model, task.spec.id);
   state.counts[outcome.kind] += 1;
   if (task.node === null) forget(state, task);
   else state.counts.running -= 1;
@@ -34,8 +36,10 @@ export function settle(state: SchedulerState, task: TaskRecord, outcome: Outcome
 
 /** Ends a task that is neither queued nor running badly, unless a lesser answer can stand in. */
 export function settleOrDegrade(state: SchedulerState, task: TaskRecord, end: BadEnd): void {
-  if (task.spec.alternatives !== undefined && isReplaceable(end)) state.degrading.push({ task, end });
-  else settle(state, task, end);
+  if (task.spec.alternatives !== undefined && isReplaceable(end)) {
+    releaseModelProbe(state, task.spec.model, task.spec.id);
+    state.degrading.push({ task, end });
+  } else settle(state, task, end);
 }
 
 /** Drops the last reference to a task, once its outcome is known and its permit is back. */
@@ -57,4 +61,13 @@ export function evict(state: SchedulerState, task: TaskRecord, reason: EvictReas
   if (reason === 'wait-expired') task.ladder?.window.add(false, state.now);
   dequeue(state, task);
   settleOrDegrade(state, task, { kind: 'evicted', reason, hint });
+}
+
+/** The breaker of its model opened while it waited: it is told at once, and no attempt is spent on it. */
+export function evictIfShut(state: SchedulerState, task: TaskRecord): boolean {
+  const shut = modelRefusal(state, task.spec.model, task.spec.id);
+  if (shut === null) return false;
+  dequeue(state, task);
+  settleOrDegrade(state, task, { kind: 'evicted', reason: 'no-node', ...shut });
+  return true;
 }

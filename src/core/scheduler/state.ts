@@ -11,6 +11,7 @@ import { RetryMarks } from '../admission/retry-marks.ts';
 import type { DegradeStep } from '../degrade/alternative.ts';
 import type { PendingEnd } from '../degrade/pending.ts';
 import type { SchedulerConfig } from '../config/types.ts';
+import type { ModelAnywhere } from '../health/model-breakers.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import { Limits } from '../limits/index.ts';
 import { type Choice, type ChooseContext, emptyChoice } from '../placement/choose.ts';
@@ -70,6 +71,8 @@ export interface SchedulerState {
   readonly ladder: Ladder;
   readonly budget: RetryBudget;
   readonly poison: PoisonMarks;
+  /** Models that failed lately, while anything speaks against them. */
+  readonly modelBreakers: Map<string, ModelAnywhere>;
   readonly workModels: Map<string, WorkModel>;
   readonly choice: Choice;
   readonly held: HeldTasks;
@@ -128,6 +131,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
     ladder: new Ladder(config),
     budget: new RetryBudget(),
     poison: new PoisonMarks(),
+    modelBreakers: new Map(),
     workModels: new Map(),
     choice: emptyChoice(),
     held: new HeldTasks(),

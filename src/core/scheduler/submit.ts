@@ -13,6 +13,7 @@ import type { TaskRecord } from '../queue/task-record.ts';
 import { NO_RETRY, type Outcome, type RejectReason, type RetryHint } from '../request/outcome.ts';
 import type { TaskSpec } from '../request/task.ts';
 import { shedByLadder } from '../overload/shed.ts';
+import { isShutEverywhere, modelRefusal, releaseModelProbe, shutCause } from './breakers.ts';
 import { assign, dispatchArrival, hasRoom } from './dispatch.ts';
 import { doubtfulNodeFor, idleNodeFor, makeWay } from './make-way.ts';
 import { afterRestart, classReturn, keepPlace, nextLook, retryHint, soonestReturn } from './retry-hint.ts';
@@ -51,8 +52,21 @@ export function enter(state: SchedulerState, task: TaskRecord): Rejection | null
   task.ladder = state.ladder.of(spec.model, lane, state.now);
   const shed = state.ladder.isRaised ? shedByLadder(state, lane, task) : null;
   if (shed !== null) return shed;
+  const shut = modelRefusal(state, spec.model, spec.id);
+  if (shut !== null) return { kind: 'rejected', reason: 'no-node', ...shut };
+  const refusal = enterLane(state, lane, task);
+  if (refusal !== null) releaseModelProbe(state, spec.model, spec.id);
+  return refusal;
+}
+
+function enterLane(state: SchedulerState, lane: Lane, task: TaskRecord): Rejection | null {
+  const { spec } = task;
   const bestUs = bestServiceUs(lane, task);
-  if (bestUs === Number.POSITIVE_INFINITY) return rejection('no-node', soonestReturn(state, lane));
+  if (bestUs === Number.POSITIVE_INFINITY || isShutEverywhere(state, lane, spec.model))
+    return {
+      ...rejection('no-node', soonestReturn(state, lane, spec.model)),
+      ...shutCause(state, lane, spec.model),
+    };
   const { admission } = state.config;
   if (!spec.deadlineWished) {
     const leastUs = Math.ceil(admission.serviceTimesMin * bestUs);
@@ -111,7 +125,7 @@ export function refusedAtOnce(state: SchedulerState, spec: TaskSpec, record: Cla
   if (record.index >= state.classes.length - state.shedClasses)
     return rejection('self-protection', classReturn(state, record));
   // A fingerprint may be worked out when it is asked for.
-  if (state.poison.size > 0 && state.poison.isMarked(spec.fingerprint, state.now)) return POISON;
+  if (state.poison.marked > 0 && state.poison.isMarked(spec.fingerprint, state.now)) return POISON;
   return null;
 }
 

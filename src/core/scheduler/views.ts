@@ -1,5 +1,6 @@
 /** Plain views of the scheduler's state for people and machines. Computed on demand, never on the hot path. */
 import type { DurationMs, NodeId, Rate, Ratio, TaskId } from '../../base/units.ts';
+import type { BreakerView } from '../health/model-breakers.ts';
 import type { NodeState } from '../health/state.ts';
 import type { NodeSpec } from './events.ts';
 
@@ -18,6 +19,8 @@ export interface NodeView {
   /** Remaining sleep of an ejected node, or 0. */
   readonly ejectedForMs: DurationMs;
   readonly ejections: number;
+  /** Models that failed lately, by name; what is not listed is closed. */
+  readonly breakers: readonly BreakerView[];
 }
 
 export interface QueueGroupView {
@@ -49,7 +52,8 @@ export type IneligibleReason =
   | 'draining'
   | 'ejected'
   | 'suspect'
-  | 'unhealthy'
+  /** The model fails on this node, or everywhere. */
+  | 'breaker-open'
   | 'tried-before'
   | 'too-slow'
   | 'no-room'

@@ -130,7 +130,9 @@ function candidatesNow({ model }: Ended, surroundings: Surroundings): readonly N
     .filter((node) => node.spec.models.some((offer) => offer.model === model))
     .map((node) => {
       const isOpen = node.state === 'active' || node.state === 'unverified';
-      return { id: node.id, eligible: isOpen, reasons: isOpen ? [] : [node.state] };
+      const isShut = node.breakers.some((row) => row.model === model && row.state !== 'closed');
+      const reasons = [...(isOpen ? [] : [node.state]), ...(isShut ? ['breaker-open'] : [])];
+      return { id: node.id, eligible: reasons.length === 0, reasons };
     });
 }
 
@@ -191,7 +193,7 @@ export const REASONS: Readonly<Record<string, ReasonRow>> = Object.freeze({
   },
   'no-node': {
     detail: ({ model }) =>
-      `No node of ${model} could take work: each was cordoned, draining, suspect, ejected or gone`,
+      `No node of ${model} could take work: each was cordoned, draining, suspect, ejected or gone, or a breaker kept the model off it`,
     unblock: (ended) => `A node of the model that is back or uncordoned; the same request ${later(ended)}.`,
   },
   poison: {

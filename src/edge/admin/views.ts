@@ -26,6 +26,8 @@ export interface WireNode {
   readonly draining: boolean;
   readonly ejectedForMs: number;
   readonly ejections: number;
+  /** By model, those against which anything speaks; a model that is not listed is closed. */
+  readonly breakers: NodeRow['breakers'];
 }
 
 export function wireNode(row: NodeRow): WireNode {
@@ -50,6 +52,7 @@ export function wireNode(row: NodeRow): WireNode {
     draining: row.draining,
     ejectedForMs: row.ejectedForMs,
     ejections: row.ejections,
+    breakers: row.breakers,
   };
 }
 

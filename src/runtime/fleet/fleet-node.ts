@@ -8,6 +8,7 @@ import type { NodeConfig } from '../../core/config/types.ts';
 import type { NodeState } from '../../core/health/state.ts';
 import type { ModelOffer } from '../../core/request/needs.ts';
 import type { NodeMemory, NodeSpec } from '../../core/scheduler/events.ts';
+import { agedMemory } from '../../core/scheduler/index.ts';
 import type { EngineDriver } from '../../ports/engine-driver.ts';
 import type { NodeEndpoint } from '../../ports/node-transport.ts';
 import type { NodeRecord, NodeSource } from '../../ports/registry-store.ts';
@@ -182,10 +183,11 @@ export function recordOf(node: FleetNode, memory: NodeMemory, wallMs: WallMs): N
   };
 }
 
-/** Memory of a record as of now. */
+/** Memory of a record as of now: what was left when it was written, less the time since. */
 export function memoryOf(record: NodeRecord, wallMs: WallMs): NodeMemory {
   const ejectedForUs: DurationUs = Math.max(0, msToUs(record.ejectedUntilMs - wallMs));
-  return { ...record.memory, ejectedForUs };
+  const sinceUs: DurationUs = Math.max(0, msToUs(wallMs - record.updatedAtMs));
+  return { ...agedMemory(record.memory, sinceUs), ejectedForUs };
 }
 
 /** Equal offers and slots, compared as text: probes are rare and the lists are short. */

@@ -106,11 +106,13 @@ export function createRoster(options: RosterOptions): Roster {
       const node = nodes.get(nodeId);
       if (node !== undefined) node.inflight += 1;
     },
-    permitReleased(nodeId, learned) {
+    permitReleased(nodeId, end) {
       const node = nodes.get(nodeId);
       if (node === undefined || node.inflight === 0) return;
       node.inflight -= 1;
-      if (learned) node.learnedSince = true;
+      if (end === 'ok') node.learnedSince = true;
+      // A failure that a crash of the gateway would forget is a free try for a bad node.
+      else if (end === 'failed') node.saveDue = true;
     },
   };
 }
