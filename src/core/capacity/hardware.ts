@@ -33,9 +33,9 @@ export interface RatePrior {
 
 /** Known hardware is trusted within a factor of 8, as a clamp on noise; unknown hardware within 1,000. */
 const KNOWN_SPAN = 8;
-const UNKNOWN_SPAN = 1_000;
+const UNKNOWN: RatePrior = { rate: 1, span: 1_000 };
 
 export function priorOf(hardware: string): RatePrior {
   const rate = SPEEDS[hardware.toUpperCase().replaceAll(/[\s_-]/g, '')];
-  return rate === undefined ? { rate: 1, span: UNKNOWN_SPAN } : { rate, span: KNOWN_SPAN };
+  return rate === undefined ? UNKNOWN : { rate, span: KNOWN_SPAN };
 }

@@ -13,9 +13,21 @@ import type { TaskRecord } from './task-record.ts';
 const SLOT_US = 16_384;
 const SLOTS = 1_024;
 
+const NOBODY = -1;
+const CAPACITY_MIN = 64;
+
 export class DeadlineWheel {
-  /** The near level, then the far level. */
-  readonly #slots: (TaskRecord | null)[] = new Array<TaskRecord | null>(2 * SLOTS).fill(null);
+  /** First handle of each slot: the near level, then the far level. */
+  readonly #heads = new Int32Array(2 * SLOTS).fill(NOBODY);
+  /**
+   * The lists of the slots, by handle. In arrays, because a task's neighbours are any tasks at all: with a hundred
+   * thousand queued, links in their records would be two cache misses for each task that leaves.
+   */
+  #next = new Int32Array(CAPACITY_MIN);
+  #previous = new Int32Array(CAPACITY_MIN);
+  #slots = new Int32Array(CAPACITY_MIN);
+  readonly #tasks: (TaskRecord | null)[] = [];
+  readonly #spare: number[] = [];
   #size = 0;
   #nearSize = 0;
   #nextTurn = 0;
@@ -25,29 +37,20 @@ export class DeadlineWheel {
   }
 
   add(task: TaskRecord): void {
-    const turn = Math.max(Math.floor(task.deadlineAt / SLOT_US), this.#nextTurn);
-    const isNear = turn < this.#nextTurn + SLOTS;
-    const block = Math.min(Math.floor(turn / SLOTS), Math.floor(this.#nextTurn / SLOTS) + SLOTS - 1);
-    const slot = isNear ? turn % SLOTS : SLOTS + (block % SLOTS);
-    const head = this.#slots[slot] as TaskRecord | null;
-    task.wheelSlot = slot;
-    task.wheelNext = head;
-    task.wheelPrevious = null;
-    if (head !== null) head.wheelPrevious = task;
-    this.#slots[slot] = task;
+    const handle = this.#spare.pop() ?? this.#newHandle();
+    this.#tasks[handle] = task;
+    task.wheelHandle = handle;
     this.#size += 1;
-    if (isNear) this.#nearSize += 1;
+    this.#lay(handle, task.deadlineAt);
   }
 
   remove(task: TaskRecord): void {
-    if (task.wheelSlot === -1) return;
-    if (task.wheelPrevious === null) this.#slots[task.wheelSlot] = task.wheelNext;
-    else task.wheelPrevious.wheelNext = task.wheelNext;
-    if (task.wheelNext !== null) task.wheelNext.wheelPrevious = task.wheelPrevious;
-    if (task.wheelSlot < SLOTS) this.#nearSize -= 1;
-    task.wheelSlot = -1;
-    task.wheelNext = null;
-    task.wheelPrevious = null;
+    const handle = task.wheelHandle;
+    if (handle === NOBODY) return;
+    this.#takeUp(handle);
+    this.#tasks[handle] = null;
+    this.#spare.push(handle);
+    task.wheelHandle = NOBODY;
     this.#size -= 1;
   }
 
@@ -67,11 +70,8 @@ export class DeadlineWheel {
     const expired: TaskRecord[] = [];
     while (this.#nextTurn < endTurn) {
       const turn = this.#nextTurn;
-      for (
-        let task = this.#slots[turn % SLOTS] ?? null;
-        task !== null;
-        task = this.#slots[turn % SLOTS] ?? null
-      ) {
+      for (let handle = this.#headOf(turn % SLOTS); handle !== NOBODY; handle = this.#headOf(turn % SLOTS)) {
+        const task = this.#tasks[handle] as TaskRecord;
         this.remove(task);
         expired.push(task);
       }
@@ -91,7 +91,7 @@ export class DeadlineWheel {
     const lastTurn = this.#size > this.#nearSize ? blockEnd : this.#nextTurn + SLOTS;
     if (this.#nearSize > 0) {
       for (let turn = this.#nextTurn; turn < lastTurn; turn++) {
-        if (this.#slots[turn % SLOTS] !== null) return (turn + 1) * SLOT_US;
+        if (this.#headOf(turn % SLOTS) !== NOBODY) return (turn + 1) * SLOT_US;
       }
     }
     return (lastTurn + 1) * SLOT_US;
@@ -99,15 +99,59 @@ export class DeadlineWheel {
 
   /** A block begins: its tasks move from the far level to the near one. */
   #relay(block: number): void {
-    const slot = SLOTS + (block % SLOTS);
-    let task = this.#slots[slot] ?? null;
-    while (task !== null) {
-      const next: TaskRecord | null = task.wheelNext;
-      this.remove(task);
-      this.add(task);
-      task = next;
+    let handle = this.#headOf(SLOTS + (block % SLOTS));
+    while (handle !== NOBODY) {
+      const next = this.#next[handle] as number;
+      this.#takeUp(handle);
+      this.#lay(handle, (this.#tasks[handle] as TaskRecord).deadlineAt);
+      handle = next;
     }
   }
+
+  #headOf(slot: number): number {
+    return this.#heads[slot] as number;
+  }
+
+  /** Puts a member at the head of the slot where its deadline lies. */
+  #lay(handle: number, deadlineAt: MonoUs): void {
+    const turn = Math.max(Math.floor(deadlineAt / SLOT_US), this.#nextTurn);
+    const isNear = turn < this.#nextTurn + SLOTS;
+    const block = Math.min(Math.floor(turn / SLOTS), Math.floor(this.#nextTurn / SLOTS) + SLOTS - 1);
+    const slot = isNear ? turn % SLOTS : SLOTS + (block % SLOTS);
+    const head = this.#headOf(slot);
+    this.#slots[handle] = slot;
+    this.#next[handle] = head;
+    this.#previous[handle] = NOBODY;
+    if (head !== NOBODY) this.#previous[head] = handle;
+    this.#heads[slot] = handle;
+    if (isNear) this.#nearSize += 1;
+  }
+
+  #takeUp(handle: number): void {
+    const slot = this.#slots[handle] as number;
+    const next = this.#next[handle] as number;
+    const previous = this.#previous[handle] as number;
+    if (previous === NOBODY) this.#heads[slot] = next;
+    else this.#next[previous] = next;
+    if (next !== NOBODY) this.#previous[next] = previous;
+    if (slot < SLOTS) this.#nearSize -= 1;
+  }
+
+  #newHandle(): number {
+    const handle = this.#tasks.push(null) - 1;
+    if (handle === this.#next.length) {
+      this.#next = doubled(this.#next);
+      this.#previous = doubled(this.#previous);
+      this.#slots = doubled(this.#slots);
+    }
+    return handle;
+  }
+}
+
+function doubled(values: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const grown = new Int32Array(2 * values.length);
+  grown.set(values);
+  return grown;
 }
 
 const NONE: readonly TaskRecord[] = Object.freeze([]);

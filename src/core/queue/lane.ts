@@ -14,9 +14,9 @@ import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
 import type { MonoUs, Rate, RefUs } from '../../base/units.ts';
 import type { ModelLadder } from '../overload/model-ladder.ts';
 import type { Pool } from '../placement/pool.ts';
-import { DeadlineHeap } from './deadline-heap.ts';
+import { DeadlineHeap, isAhead } from './deadline-heap.ts';
 import type { ClassRecord, Flow, ServedCounter } from './flow.ts';
-import { isMoreUrgent, type TaskRecord } from './task-record.ts';
+import type { TaskRecord } from './task-record.ts';
 
 /** Size octaves of a flow are told apart by the power of two of its work in milliseconds, up to 2^30. */
 export function octaveOf(workUs: RefUs): number {
@@ -65,7 +65,7 @@ export class LaneFlow {
       const entry = this.#octaves[index] as Octave;
       if (this.closedOctaves & (1 << entry.octave)) continue;
       const task = entry.peek() as TaskRecord;
-      if (best === null || isMoreUrgent(task, best)) best = task;
+      if (best === null || isAhead(task, best)) best = task;
     }
     return best;
   }

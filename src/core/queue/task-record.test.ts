@@ -7,7 +7,7 @@ import { TaskRecord, TaskRecords } from './task-record.ts';
 /** Written by the structures that hold a record, and as they were once it is out of them. */
 const LINKS = new Set([
   ...['lane', 'laneFlow', 'octave', 'child', 'sibling', 'previous', 'older', 'newer'],
-  ...['wheelSlot', 'wheelNext', 'wheelPrevious', 'reservedNode', 'reservedUs', 'node', 'runningIndex'],
+  ...['deadlineTurn', 'wheelHandle', 'reservedNode', 'reservedUs', 'node', 'runningIndex'],
 ]);
 
 describe('TaskRecords', () => {

@@ -14,6 +14,18 @@ import type { Flow, ServedCounter } from './flow.ts';
 import type { Lane, LaneFlow, Octave } from './lane.ts';
 
 export class TaskRecord {
+  // First what neighbours in a queue look at: most of them are not in the cache, and so cost one line each.
+  /** Deadline order inside a lane's flow (pairing heap, see deadline-heap.ts). */
+  deadlineTurn = 0;
+  child: TaskRecord | null = null;
+  sibling: TaskRecord | null = null;
+  previous: TaskRecord | null = null;
+  /** Order of arrival inside the flow, over all lanes: the newest is evicted first. */
+  older: TaskRecord | null = null;
+  newer: TaskRecord | null = null;
+  /** By what the deadline wheel knows it, or -1 outside (see deadline-wheel.ts). */
+  wheelHandle = -1;
+
   /** As it runs: a lesser one than was submitted once an alternative was taken. */
   spec: TaskSpec;
   /** Index of the alternative that stands in, or -1; those before it were taken or passed over. */
@@ -38,23 +50,10 @@ export class TaskRecord {
   /** The overload ladder of its model; null while there is none. */
   ladder: ModelLadder | null = null;
 
-  /** Deadline order inside a lane's flow (pairing heap, see deadline-heap.ts). */
+  /** The queue that it waits in. */
   lane: Lane | null = null;
   laneFlow: LaneFlow | null = null;
   octave: Octave | null = null;
-  child: TaskRecord | null = null;
-  sibling: TaskRecord | null = null;
-  previous: TaskRecord | null = null;
-
-  /** Order of arrival inside the flow, over all lanes: the newest is evicted first. */
-  older: TaskRecord | null = null;
-  newer: TaskRecord | null = null;
-
-  /** Deadline wheel (see deadline-wheel.ts). */
-  wheelSlot = -1;
-  wheelNext: TaskRecord | null = null;
-  wheelPrevious: TaskRecord | null = null;
-
   /** The busy node that this waiting task expects to take, and the time it would occupy there. */
   reservedNode: NodeRecord | null = null;
   reservedUs: DurationUs = 0;
@@ -165,7 +164,7 @@ export class TaskRecords {
   /** The task ended and no structure holds its record any more. */
   give(task: TaskRecord): void {
     invariant(
-      task.lane === null && task.node === null && task.wheelSlot === -1,
+      task.lane === null && task.node === null && task.wheelHandle === -1,
       'A record is given back when no structure holds its task',
     );
     if (this.#spare.length < SPARE_RECORDS_MAX) this.#spare.push(task);

@@ -91,7 +91,7 @@ function enterLane(state: SchedulerState, lane: Lane, task: TaskRecord): Rejecti
 function admit(state: SchedulerState, lane: Lane, task: TaskRecord, claimed: NodeRecord | null): null {
   const { id } = task.spec;
   state.tasks.set(id, task);
-  if (task.wheelSlot < 0) state.wheel.add(task);
+  if (task.wheelHandle < 0) state.wheel.add(task);
   task.isTold = false;
   enqueue(lane, task);
   if (state.offered !== null) state.out.degraded(id, state.offered);
