@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { mutate, referenceOf } from './mutants/apply.ts';
-import { MUTANTS, type Mutant } from './mutants/list.ts';
+import { MUTANTS } from './mutants/list.ts';
+import type { Mutant } from './mutants/mutant.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** A fixed seed, and no shrinking: that a test fails is all that is asked. */

@@ -1,5 +1,5 @@
 /** The replacement of a mutant in a source text, and the page that lists them all. */
-import type { Mutant } from './list.ts';
+import type { Mutant } from './mutant.ts';
 
 /** Throws when the original is not there exactly once: a mutant that is not applied would count as killed by nobody. */
 export function mutate(source: string, mutant: Mutant): string {

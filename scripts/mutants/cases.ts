@@ -25,7 +25,8 @@ export interface KnownCase {
   readonly removals: readonly Removal[];
 }
 
-const SCHEDULER = 'src/core/scheduler';
+const CORE = 'src/core';
+const SCHEDULER = `${CORE}/scheduler`;
 const FLEET = 'src/runtime/fleet';
 
 export const CASES: readonly KnownCase[] = [
@@ -510,6 +511,85 @@ export const CASES: readonly KnownCase[] = [
           },
         ],
         titles: 'a bad answer of a node > a short body is tried again',
+      },
+    ],
+  },
+  {
+    name: 'Limits that do not hold, or never open again',
+    reports: ['BerriAI/litellm#18730', 'BerriAI/litellm#39309', 'BerriAI/litellm#27955'],
+    symptom:
+      'Calls at the same time pass a limit between the look and the count; a refused call is counted; a stream that is cut counts as running for ever.',
+    promise:
+      'Of a thousand parallel calls never one more than the limit gets through, refused ones take nothing, and what an aborted one had reserved comes back in every phase, once and exactly.',
+    test: 'case-limits.test.ts',
+    also: [`${CORE}/limits/limits.test.ts`, `${CORE}/limits/token-bucket.test.ts`],
+    removals: [
+      {
+        what: 'tokens are taken when a request is admitted, not when its answer is counted',
+        edits: [
+          {
+            file: `${CORE}/limits/limiter.ts`,
+            original:
+              '    held?.take(tokens, now);\n    return new Hold(this, this.#requests, held ?? this.#tokens);',
+            mutated: '    return new Hold(this, this.#requests, null);',
+          },
+        ],
+        titles: 'a thousand parallel calls > get a limit of 10,000 tokens',
+      },
+      {
+        what: 'a request is taken when it is admitted',
+        edits: [
+          {
+            file: `${CORE}/limits/limiter.ts`,
+            original: '    this.#requests?.take(1, now);\n',
+            mutated: '    this.#requests?.take(0, now);\n',
+          },
+        ],
+        titles: 'a thousand parallel calls > get a limit of 100 requests, and never one more',
+      },
+      {
+        what: 'the place of a task is given back with its permit',
+        edits: [
+          {
+            file: `${SCHEDULER}/settle.ts`,
+            original: '  if (task.reservation !== null) endReservation(state, task);\n',
+            mutated: '',
+          },
+        ],
+        titles: 'what comes back > is the place of a stream that was cut',
+      },
+      {
+        what: 'tokens that were not passed on come back; the edge says how many were',
+        edits: [
+          {
+            file: 'src/edge/exchange/attempt.ts',
+            original: "    this.#endWith({ kind: 'aborted', ...this.#passed() });\n    this.#call?.abort();",
+            mutated: "    this.#endWith({ kind: 'aborted' });\n    this.#call?.abort();",
+          },
+        ],
+        titles: 'what comes back > is the output that was not passed on',
+      },
+      {
+        what: 'a submit that is refused for another reason gives back what it had reserved',
+        edits: [
+          {
+            file: `${SCHEDULER}/submit.ts`,
+            original: '    if (task.reservation !== null) endReservation(state, task);\n',
+            mutated: '',
+          },
+        ],
+        titles: 'what comes back > is everything, when the same step refuses',
+      },
+      {
+        what: 'the exact time to wait is told, not none',
+        edits: [
+          {
+            file: `${CORE}/limits/limiter.ts`,
+            original: '{ retryable: true, afterUs } : NO_RETRY',
+            mutated: '{ retryable: true, afterUs: 1 } : NO_RETRY',
+          },
+        ],
+        titles: 'the official client > waits for as long as it is told',
       },
     ],
   },

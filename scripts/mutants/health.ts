@@ -1,5 +1,5 @@
 /** Faults in how nodes and models are judged, shut and remembered. */
-import type { Mutant } from './list.ts';
+import type { Mutant } from './mutant.ts';
 
 const CORE = 'src/core';
 const ATTEMPTS = `${CORE}/scheduler/attempts.test.ts`;

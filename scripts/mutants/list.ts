@@ -2,20 +2,10 @@
  * Faults that somebody could introduce into the scheduler core in good faith, each as an exact replacement of source
  * text, with the tests that must notice. If a text is no longer found exactly once, the list has to follow the code.
  */
+import type { Mutant } from './mutant.ts';
+import { LIMIT_MUTANTS } from './limits.ts';
 import { HEALTH_MUTANTS } from './health.ts';
 import { RETRY_MUTANTS } from './retries.ts';
-
-export interface Mutant {
-  readonly name: string;
-  /** Number of the invariant in ARCHITECTURE.md that it breaks; 0 for another promise of the design. */
-  readonly invariant: number;
-  readonly file: string;
-  readonly original: string;
-  readonly mutated: string;
-  /** The test file that must fail, and how the titles that are run there begin: groups and test, joined by ` > `. */
-  readonly killer: string;
-  readonly titles: string;
-}
 
 const CORE = 'src/core';
 const INVARIANTS = `${CORE}/scheduler/invariants.test.ts`;
@@ -568,4 +558,5 @@ export const MUTANTS: readonly Mutant[] = [
     titles: 'a task that waits > has its lesser',
   },
   ...HEALTH_MUTANTS,
+  ...LIMIT_MUTANTS,
 ];

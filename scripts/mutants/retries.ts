@@ -1,5 +1,5 @@
 /** Mutants of the rules about retries and about the time that a refusal tells; see `list.ts`. */
-import type { Mutant } from './list.ts';
+import type { Mutant } from './mutant.ts';
 
 const CORE = 'src/core';
 const RETRY_SHED = `${CORE}/admission/retry-shed.test.ts`;

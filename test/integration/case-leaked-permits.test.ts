@@ -111,6 +111,8 @@ describe('permits', () => {
       // Nodes that misbehave all the time are back at once, so that attempts go on.
       health: { ejectMs: 10, ejectMsMax: 20, refusedMs: 10 },
       retry: { budgetReserve: 100_000 },
+      // So high that they refuse nothing, and every request holds something of them.
+      tenantLimits: { requestsPerMinute: 1e9, tokensPerMinute: 1e9, concurrency: 1e7 },
     });
     const client = bench.client(started.dataUrl);
     const ends: Record<End, number> = { answered: 0, 'gave-up': 0 };

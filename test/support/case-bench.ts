@@ -275,6 +275,7 @@ export async function expectAllReleased(started: StartedGateway): Promise<void> 
   const answer = await call(`${started.adminUrl}/spillway/v1/dump`, { token: started.adminToken });
   expect(answer.json).toMatchObject({
     runtime: { liveRequests: 0, permitsReleasedTwice: 0, listenerErrors: 0 },
+    scheduler: { limits: { tasks: 0, tokens: 0 } },
   });
   expect(started.gateway.queue()).toMatchObject({ depth: 0, running: 0, bytes: 0, workMs: 0 });
   expect(started.gateway.nodes().map((node) => node.inflight)).toEqual(started.gateway.nodes().map(() => 0));

@@ -359,3 +359,63 @@ describe('limits of each tenant', () => {
     expect([...world.outcomes]).toMatchObject([[10, { cause: 'each tenant: 2 requests per minute' }]]);
   });
 });
+
+describe('a lesser answer', () => {
+  const lesser = {
+    how: 'model',
+    name: 'small',
+    model: 'small',
+    needs: taskSpec(1).needs,
+    workUs: S,
+    firstByteWorkUs: S,
+  } as const;
+  const small = { ...MODEL, id: 'small' };
+  /** Model `m` is switched off, so that whoever consented goes on as `small`. */
+  const config = (limits: LimitsConfig, ofSmall: LimitsConfig): SchedulerConfig =>
+    configOf(limits, {
+      models: [
+        { ...MODEL, limits: SLOW, off: true },
+        { ...small, limits: ofSmall },
+      ],
+    });
+
+  function smallWorld(limits: LimitsConfig, ofSmall: LimitsConfig): CheckedScheduler {
+    const world = new CheckedScheduler(config(limits, ofSmall));
+    const models = [{ model: 'm' }, { model: 'small' }];
+    world.apply({ kind: 'node-registered', node: nodeSpec('a', { slots: 9, models }) });
+    return world;
+  }
+
+  test('reserves anew, from the limits of its own model, and of its tenant once', () => {
+    const world = smallWorld(SLOW, SLOW);
+    world.submit(taskSpec(1, { tokens: 100, alternatives: [lesser] }));
+    expect(world.outcomes.size).toBe(0);
+    expect(leftOf(world)).toEqual([9, 900, 1, 100]);
+    expect([leftOf(world, 'm'), leftOf(world, 'small')]).toEqual([WHOLE, [9, 900, 1, 100]]);
+    world.end(1, { kind: 'aborted' });
+    expect([leftOf(world), leftOf(world, 'small')]).toEqual([WHOLE, WHOLE]);
+  });
+
+  test('is none where its own model’s limits refuse, and then nothing stays reserved', () => {
+    const world = smallWorld(SLOW, { requestsPerMinute: 1 });
+    world.submit(taskSpec(1, { tokens: 100, alternatives: [lesser] }));
+    expect(world.submit(taskSpec(2, { tokens: 100, alternatives: [lesser] }))).toMatchObject({
+      reason: 'no-node',
+    });
+    expect(leftOf(world)).toEqual([9, 900, 1, 100]);
+  });
+
+  test('that needs no work uses nothing', () => {
+    const world = smallWorld(SLOW, SLOW);
+    expect(world.submit(taskSpec(1, { tokens: 100, alternatives: [{ how: 'default' }] }))).toMatchObject({
+      kind: 'degraded',
+    });
+    expect([leftOf(world), leftOf(world, 'm')]).toEqual([WHOLE, WHOLE]);
+  });
+
+  test('does not stand in for a limit', () => {
+    const world = smallWorld({ requestsPerMinute: 1 }, SLOW);
+    for (const id of [1, 2]) world.submit(taskSpec(id, { alternatives: [lesser, { how: 'default' }] }));
+    expect(world.outcomes.get(2)).toMatchObject({ reason: 'rate-limited' });
+  });
+});

@@ -35,6 +35,8 @@ describe('TokenBucket', () => {
     bucket.take(10, 0);
     bucket.settle(10, 0, 40 * S);
     expect(bucket.remaining(40 * S)).toBe(100);
+    bucket.take(100, 40 * S);
+    expect(bucket.waitUs(1, 40 * S)).toBe(S);
   });
 
   test('goes into debt for what was used beyond the reservation, by its burst at most', () => {
