@@ -44,6 +44,8 @@ export interface NodeCall {
   /** Ends the call; the handler gets `onFault('aborted')` unless it has ended. Closes the connection under HTTP/1.1. */
   abort(): void;
   resume(): void;
+  /** Longest silence inside the body from now on. */
+  setIdle(idleMs: DurationMs): void;
 }
 
 export interface NodeTransport {

@@ -26,7 +26,7 @@ import type { RequestShape, TaskSpec, Usage } from '../core/request/task.ts';
 import type { LimiterView } from '../core/limits/index.ts';
 import type { GateCount } from '../core/admission/gates.ts';
 import type { LadderView, LadderWish } from '../core/overload/index.ts';
-import type { WorkEstimate } from '../core/scheduler/contract.ts';
+import type { AttemptLimits, WorkEstimate } from '../core/scheduler/contract.ts';
 import type { NodeView, QueueView, TaskView } from '../core/scheduler/views.ts';
 import type { NodeSource } from '../ports/registry-store.ts';
 
@@ -38,6 +38,8 @@ export interface Assignment {
   readonly upstreamModel: string;
   /** Whether closing the connection frees the engine; otherwise the call must be read to its end after an abort. */
   readonly abortFreesSlot: boolean;
+  /** When the attempt, still silent, fails as `timeout`; see the scheduler's `attemptLimits`. */
+  readonly silence: AttemptLimits;
 }
 
 /** Called in the loop's turn, never inside `submit` itself. */

@@ -16,6 +16,7 @@ import { invariant } from '../base/assert.ts';
 import type { DurationUs, NodeId, TaskId } from '../base/units.ts';
 import { type AttemptResult, NO_RETRY, type Outcome } from '../core/request/index.ts';
 import type { DegradeStep } from '../core/degrade/index.ts';
+import type { AttemptLimits } from '../core/scheduler/contract.ts';
 import type { RuntimeClock } from './clock.ts';
 import type { Assignment, SubmitSpec, TaskListener } from './contract.ts';
 import type { EventLoop } from './event-loop.ts';
@@ -51,6 +52,8 @@ export interface DispatcherOptions {
   readonly clock: RuntimeClock;
   readonly nodes: NodeDesk;
   readonly log: RuntimeLog;
+  /** Bounds on the silence of the attempt that was just assigned. */
+  readonly silence: (taskId: TaskId) => AttemptLimits;
   /** Called when the last live request has ended. */
   readonly onIdle: () => void;
 }
@@ -61,6 +64,7 @@ export class Dispatcher {
   readonly #clock: RuntimeClock;
   readonly #nodes: NodeDesk;
   readonly #log: RuntimeLog;
+  readonly #silence: (taskId: TaskId) => AttemptLimits;
   readonly #onIdle: () => void;
   #loop: EventLoop | undefined;
   #releasedTwice = 0;
@@ -71,6 +75,7 @@ export class Dispatcher {
     this.#clock = options.clock;
     this.#nodes = options.nodes;
     this.#log = options.log;
+    this.#silence = options.silence;
     this.#onIdle = options.onIdle;
   }
 
@@ -159,6 +164,7 @@ export class Dispatcher {
       attempt,
       upstreamModel: this.#nodes.upstreamModel(nodeId, row.runsModel),
       abortFreesSlot: this.#nodes.abortFreesSlot(nodeId),
+      silence: this.#silence(taskId),
     };
     try {
       row.listener?.assigned(assignment);

@@ -93,7 +93,14 @@ function assemble(options: GatewayOptions): Parts {
     resolveName: options.resolveName ?? resolveByDns,
     apply: (event) => loop.applyNow(event),
   });
-  const dispatcher = new Dispatcher({ table, clock, nodes: fleet, log, onIdle: () => state.onIdle() });
+  const dispatcher = new Dispatcher({
+    table,
+    clock,
+    nodes: fleet,
+    log,
+    silence: (taskId) => options.scheduler.attemptLimits(taskId),
+    onIdle: () => state.onIdle(),
+  });
   const loop = new EventLoop(options.scheduler, clock, {
     admitted: (taskId) => dispatcher.admitted(taskId),
     assign: (taskId, nodeId, attempt) => dispatcher.assign(taskId, nodeId, attempt),

@@ -13,6 +13,7 @@ import type { EffectSink } from '../core/scheduler/effects.ts';
 import type { NodeSpec, SchedulerEvent } from '../core/scheduler/events.ts';
 import { createScheduler } from '../core/scheduler/index.ts';
 import { EventQueue } from './event-queue.ts';
+import { SharedEngine } from './shared-engine.ts';
 
 export interface VirtualNode {
   readonly spec: NodeSpec;
@@ -20,6 +21,14 @@ export interface VirtualNode {
   speed: number;
   /** Lognormal sigma of service times. */
   readonly sigma: number;
+  /**
+   * Tasks beside each other that the node serves at full speed each. More share it, and it does less: 1 / (1 + crowdLoss)
+   * of its most at twice the knee. Absent: tasks do not touch each other.
+   */
+  readonly knee?: number;
+  readonly crowdLoss?: number;
+  /** Accepts tasks and never answers; changed by faults. */
+  hangs?: boolean;
   /** How the next attempts end; `ok` when undefined. */
   fault?: (task: TaskSpec) => AttemptResult | undefined;
 }
@@ -48,6 +57,7 @@ export class VirtualRun {
   readonly #listener: RunListener;
   readonly #sink: EffectSink;
   readonly #pending: (() => void)[] = [];
+  readonly #engines: Map<VirtualNode, SharedEngine> = new Map();
   readonly log: string[] = [];
   keepsLog = false;
 
@@ -143,13 +153,39 @@ export class VirtualRun {
   #start(taskId: TaskId, nodeId: NodeId, attempt: number): void {
     const task = this.tasks.get(taskId) as TaskSpec;
     const node = this.nodes.get(nodeId) as VirtualNode;
-    this.#running.set(taskId, { task, node, attempt });
+    const running: Running = { task, node, attempt };
+    this.#running.set(taskId, running);
     this.#listener.assigned?.(task, nodeId, this.now);
     const fault = node.fault?.(task);
+    const { firstByteUs } = this.scheduler.attemptLimits(taskId);
+    if (firstByteUs > 0)
+      this.#queue.push(this.now + firstByteUs, () => this.#end(taskId, attempt, TIMED_OUT));
+    if (node.hangs === true) return;
     const noise = node.sigma === 0 ? 1 : Math.exp(node.sigma * gaussian(this.#prng));
+    if (node.knee !== undefined && fault === undefined)
+      return this.#share(node, running, task.workUs * noise);
     const serviceUs =
       fault === undefined ? Math.max(1, Math.round((task.workUs / node.speed) * noise)) : 1_000;
     this.#queue.push(this.now + serviceUs, () => this.#end(taskId, attempt, fault ?? { kind: 'ok' }));
+  }
+
+  #share(node: VirtualNode, { task, attempt }: Running, workUs: RefUs): void {
+    let engine = this.#engines.get(node);
+    if (engine === undefined) {
+      engine = new SharedEngine(node.knee as number, node.crowdLoss ?? 0);
+      this.#engines.set(node, engine);
+    }
+    engine.add(task.id, { attempt, workUs }, { now: this.now, speed: node.speed });
+    this.#awaitNext(engine);
+  }
+
+  /** The next end changes with every task that comes or goes: an outdated one is passed over. */
+  #awaitNext(engine: SharedEngine): void {
+    const next = engine.next(this.now);
+    if (next === undefined) return;
+    this.#queue.push(next.at, () => {
+      if (engine.changes === next.changes) this.#end(next.id, next.attempt, { kind: 'ok' });
+    });
   }
 
   /** Ends an attempt; attempt -1 ends whichever runs. */
@@ -157,6 +193,8 @@ export class VirtualRun {
     const running = this.#running.get(taskId);
     if (running === undefined || (attempt !== -1 && running.attempt !== attempt)) return;
     this.#running.delete(taskId);
+    const engine = this.#engines.get(running.node);
+    if (engine?.remove(taskId, this.now) === true) this.#awaitNext(engine);
     if (result.kind === 'ok') {
       const { id } = running.node.spec;
       this.workDoneUs.set(id, (this.workDoneUs.get(id) ?? 0) + running.task.workUs);
@@ -168,6 +206,8 @@ export class VirtualRun {
 function workOf({ model, needs, workUs, firstByteWorkUs }: LesserTask): Partial<TaskSpec> {
   return { model, needs, workUs, firstByteWorkUs };
 }
+
+const TIMED_OUT: AttemptResult = Object.freeze({ kind: 'failed', failure: 'timeout', retryable: true });
 
 /** Box and Muller, one of the pair. */
 function gaussian(prng: Prng): number {

@@ -248,6 +248,6 @@ describe('a node that ends well in its own way', () => {
     await startAlone(node);
     expect(await (await post(true)).text()).toBe(events);
     await until(() => edge.gateway.results.length === 1);
-    expect(edge.gateway.results).toEqual([{ kind: 'ok' }]);
+    expect(edge.gateway.results).toMatchObject([{ kind: 'ok' }]);
   });
 });

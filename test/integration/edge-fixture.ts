@@ -41,6 +41,7 @@ export class FakeGateway {
   /** While true, tasks wait. */
   isHolding = false;
   abortFreesSlot = true;
+  silence = { firstByteUs: 0, idleUs: 0 };
   upstreamModel = '';
   nodeIds: string[] = [];
   readonly tasks: Map<TaskId, FakeTask> = new Map<TaskId, FakeTask>();
@@ -181,8 +182,8 @@ export class FakeGateway {
     const nodeId = this.nodeIds[(task.id + task.attempt) % this.nodeIds.length] as string;
     task.attempt++;
     this.assignments++;
-    const { abortFreesSlot, upstreamModel } = this;
-    task.listener.assigned({ nodeId, attempt: task.attempt, upstreamModel, abortFreesSlot });
+    const { abortFreesSlot, upstreamModel, silence } = this;
+    task.listener.assigned({ nodeId, attempt: task.attempt, upstreamModel, abortFreesSlot, silence });
   }
 
   #end(task: FakeTask, decided: Outcome): void {

@@ -260,6 +260,7 @@ export function createPlainScheduler(): PlainScheduler {
         unblock: '',
       };
     },
+    attemptLimits: () => ({ firstByteUs: 0, idleUs: 0 }),
     dump: () => ({ tasks: tasks.size }),
   };
   return plain;

@@ -10,6 +10,7 @@
  */
 import { connect as connectPlain, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import type { DurationMs } from '../../base/units.ts';
 import type {
   NodeCall,
   NodeRequest,
@@ -19,6 +20,7 @@ import type {
 import { describeFault } from './faults.ts';
 import { ResponseParser, type ResponseEvents } from './response-parser.ts';
 import type { Route } from './route.ts';
+import { ticks } from './ticks.ts';
 
 /** Larger bodies are written beside the head instead of joined with it. */
 const JOINED_BYTES_MAX = 16_384;
@@ -40,7 +42,7 @@ export interface ConnectionOwner {
 export interface CallLimits {
   readonly connectTicks: number;
   readonly headTicks: number;
-  readonly idleTicks: number;
+  idleTicks: number;
 }
 
 type Phase = 'connecting' | 'head' | 'body' | 'idle' | 'closed';
@@ -286,6 +288,10 @@ export class Call implements NodeCall {
 
   resume(): void {
     if (!this.#isOver) this.#connection?.resume();
+  }
+
+  setIdle(idleMs: DurationMs): void {
+    this.limits.idleTicks = ticks(idleMs);
   }
 
   sent(): void {

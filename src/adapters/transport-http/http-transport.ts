@@ -19,6 +19,7 @@ import type {
 } from '../../ports/node-transport.ts';
 import { Call, Connection, type ConnectionOwner } from './connection.ts';
 import { buildRoute, type Route } from './route.ts';
+import { TICK_MS, ticks } from './ticks.ts';
 
 /** Far above any batch size, below the descriptors of one process. */
 export const CONNECTIONS_PER_NODE_MAX = 1_024;
@@ -26,7 +27,6 @@ export const CONNECTIONS_PER_NODE_MAX = 1_024;
 const IDLE_MS = 4_000;
 /** A server that announces its own limit is left this long before it. */
 const IDLE_MARGIN_MS = 1_000;
-const TICK_MS = 50;
 
 export interface HttpTransportOptions {
   readonly connectMs: DurationMs;
@@ -198,9 +198,4 @@ class Pool implements ConnectionOwner {
 function idleMs(connection: Connection): DurationMs {
   const announcedS = connection.keepAliveSeconds;
   return announcedS < 0 ? IDLE_MS : Math.min(IDLE_MS, announcedS * 1_000 - IDLE_MARGIN_MS);
-}
-
-/** At least the given time: a tick may be nearly over when the count begins. */
-function ticks(ms: DurationMs): number {
-  return Math.ceil(ms / TICK_MS);
 }

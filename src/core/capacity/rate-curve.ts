@@ -16,7 +16,7 @@ const DECAY = 0.92;
  * known; fear of the unknown would pack everything onto the one node that was seen in a batch.
  */
 const OCTAVE_FACTOR = 0.97;
-const OCTAVES = 10;
+export const INFLIGHT_OCTAVES = 10;
 
 /** Decayed sums of one octave. */
 interface Sums {
@@ -55,7 +55,7 @@ export class RateCurve {
   }
 
   #nearest(octave: number): Rate {
-    for (let distance = 0; distance < OCTAVES; distance++) {
+    for (let distance = 0; distance < INFLIGHT_OCTAVES; distance++) {
       for (const at of distance === 0 ? [octave] : [octave - distance, octave + distance]) {
         const time = this.#timeUs(at);
         if (time > 0) return this.#clamp((this.#workUs(at) / time) * OCTAVE_FACTOR ** (octave - at));
@@ -80,7 +80,7 @@ export class RateCurve {
     if (slots === 1) return this.perTask(1);
     if (limits.isStated) return this.perTask(slots) * slots;
     let best = this.perTask(1);
-    for (let octave = 1; octave < OCTAVES; octave++) {
+    for (let octave = 1; octave < INFLIGHT_OCTAVES; octave++) {
       const inflight = Math.min(slots, 1 << octave);
       if (this.#timeUs(octave) > 0) best = Math.max(best, this.perTask(inflight) * inflight);
     }
@@ -103,7 +103,7 @@ export class RateCurve {
   }
 
   #observeBeside(octave: number, workUs: RefUs, timeUs: DurationUs): void {
-    this.#beside ??= Array.from({ length: OCTAVES }, () => ({ workUs: 0, timeUs: 0 }));
+    this.#beside ??= Array.from({ length: INFLIGHT_OCTAVES }, () => ({ workUs: 0, timeUs: 0 }));
     const sums = this.#beside[octave] as Sums;
     if (sums.timeUs === 0) {
       sums.workUs = this.#workOut(octave) * timeUs;
@@ -136,6 +136,7 @@ export class RateCurve {
   }
 }
 
-function inflightOctave(inflight: number): number {
-  return inflight <= 1 ? 0 : Math.min(OCTAVES - 1, 32 - Math.clz32(inflight - 1));
+/** 0 for one task alone, 1 for two, 2 for three and four, … */
+export function inflightOctave(inflight: number): number {
+  return inflight <= 1 ? 0 : Math.min(INFLIGHT_OCTAVES - 1, 32 - Math.clz32(inflight - 1));
 }

@@ -95,6 +95,7 @@ const SECTIONS = [
   'degrade',
   'cache',
   'ladder',
+  'timeouts',
   'server',
   'survival',
 ] as const;

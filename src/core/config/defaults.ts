@@ -21,6 +21,7 @@ import type {
   ServerConfig,
   StateConfig,
   SurvivalConfig,
+  TimeoutsConfig,
   WorkProfile,
 } from './types.ts';
 
@@ -110,6 +111,13 @@ export function defaultDegrade(classes: readonly ClassConfig[]): DegradeConfig {
   });
 }
 
+export const DEFAULT_TIMEOUTS: TimeoutsConfig = Object.freeze({
+  safetyFactor: defaultOf('timeouts.safetyFactor'),
+  firstByteMsMin: defaultOf('timeouts.firstByteMsMin'),
+  idleMsMin: defaultOf('timeouts.idleMsMin'),
+  coldMs: defaultOf('timeouts.coldMs'),
+});
+
 /** Every gate is on: what is not configured refuses nothing. */
 export const DEFAULT_GATES: GatesConfig = Object.freeze({
   'flow-wait': 'on',
@@ -184,6 +192,7 @@ export interface SchedulerOverrides extends Partial<Omit<SchedulerConfig, Schedu
   readonly placement?: Partial<PlacementConfig>;
   readonly health?: Partial<HealthConfig>;
   readonly retry?: Partial<RetryConfig>;
+  readonly timeouts?: Partial<TimeoutsConfig>;
   readonly gates?: Partial<GatesConfig>;
   readonly degrade?: Partial<DegradeConfig>;
   readonly ladder?: Partial<LadderConfig>;
@@ -195,6 +204,7 @@ type SchedulerSection =
   | 'placement'
   | 'health'
   | 'retry'
+  | 'timeouts'
   | 'gates'
   | 'degrade'
   | 'ladder';
@@ -226,6 +236,7 @@ export function defaultSchedulerConfig(overrides: SchedulerOverrides = {}): Sche
     placement: Object.freeze({ ...DEFAULT_PLACEMENT, ...overrides.placement }),
     health: Object.freeze({ ...DEFAULT_HEALTH, ...overrides.health }),
     retry: Object.freeze({ ...DEFAULT_RETRY, ...overrides.retry }),
+    timeouts: Object.freeze({ ...DEFAULT_TIMEOUTS, ...overrides.timeouts }),
     gates: Object.freeze({ ...DEFAULT_GATES, ...overrides.gates }),
     degrade: Object.freeze({
       ...defaultDegrade(overrides.classes ?? DEFAULT_CLASSES),

@@ -24,6 +24,7 @@ import type {
   Secret,
   ServerConfig,
   SurvivalConfig,
+  TimeoutsConfig,
   WorkProfile,
 } from './types.ts';
 
@@ -92,6 +93,7 @@ export interface ConfigInput {
   readonly placement?: Partially<PlacementConfig> | undefined;
   readonly health?: Partially<HealthConfig> | undefined;
   readonly retry?: Partially<RetryConfig> | undefined;
+  readonly timeouts?: Partially<TimeoutsConfig> | undefined;
   readonly gates?: Partially<GatesConfig> | undefined;
   readonly degrade?: Partially<DegradeConfig> | undefined;
   readonly cache?: Partially<CacheConfig> | undefined;

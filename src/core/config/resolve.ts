@@ -18,6 +18,7 @@ import {
   DEFAULT_SERVER,
   DEFAULT_STATE,
   DEFAULT_SURVIVAL,
+  DEFAULT_TIMEOUTS,
   defaultBounds,
   defaultDegrade,
 } from './defaults.ts';
@@ -85,6 +86,7 @@ function buildScheduler(input: ConfigInput, memoryLimitBytes: Bytes): SchedulerC
     placement: fill(DEFAULT_PLACEMENT, input.placement),
     health: fill(DEFAULT_HEALTH, input.health),
     retry: fill(DEFAULT_RETRY, input.retry),
+    timeouts: fill(DEFAULT_TIMEOUTS, input.timeouts),
     gates: fill(DEFAULT_GATES, input.gates),
     degrade: fill(defaultDegrade(classes), input.degrade),
     ladder: fill(DEFAULT_LADDER, input.ladder),

@@ -10,6 +10,7 @@ import { DAY_MS, GIB, KIB, MIB, PART, real, type Setting, UNIT_SHARE, whole } fr
 import { LIMITS, type LimitSetting } from './settings-limits.ts';
 import { LADDER, type LadderSetting } from './settings-ladder.ts';
 import { SERVER, type ServerSetting, SURVIVAL } from './settings-server.ts';
+import { TIMEOUTS, type TimeoutSetting } from './settings-timeouts.ts';
 
 export { LIMIT_NAMES } from './settings-limits.ts';
 export type { Setting } from './setting.ts';
@@ -26,6 +27,7 @@ export type SettingPath =
   | `retry.${'attemptsMax' | 'budgetRatio' | 'budgetReserve'}`
   | LadderSetting
   | ServerSetting
+  | TimeoutSetting
   | `classes[].${'weight' | 'shareMin' | 'firstByteMs' | 'completionMs'}`
   | 'tenants[].weight'
   | LimitSetting
@@ -414,6 +416,7 @@ export const SETTINGS: Readonly<Record<SettingPath, Setting>> = Object.freeze({
   ...DEGRADE,
   ...CACHE,
   ...LADDER,
+  ...TIMEOUTS,
   ...SERVER,
   ...SURVIVAL,
   ...LIMITS,

@@ -139,6 +139,17 @@ export interface LadderConfig {
   readonly criticalOnlyMs: DurationMs;
 }
 
+/** Learned bounds on a node's silence (gate `timeouts`). */
+export interface TimeoutsConfig {
+  /** A bound is this many times the 99th percentile of the usual time. */
+  readonly safetyFactor: number;
+  /** No bound on an answer's beginning, or on silence inside a stream, is shorter. */
+  readonly firstByteMsMin: DurationMs;
+  readonly idleMsMin: DurationMs;
+  /** Added while a node may first have to load the model. */
+  readonly coldMs: DurationMs;
+}
+
 /**
  * What a protective gate does: refuse, count what it would refuse, or nothing.
  */
@@ -246,6 +257,7 @@ export interface SchedulerConfig {
   readonly placement: PlacementConfig;
   readonly health: HealthConfig;
   readonly retry: RetryConfig;
+  readonly timeouts: TimeoutsConfig;
   readonly gates: GatesConfig;
   readonly degrade: DegradeConfig;
   readonly ladder: LadderConfig;

@@ -6,6 +6,7 @@ import { HeapSlot } from '../../base/keyed-heap.ts';
 import type { DurationUs, MonoUs, Rate, Ratio, RefUs } from '../../base/units.ts';
 import { priorOf, type RatePrior } from '../capacity/hardware.ts';
 import { RateCurve } from '../capacity/rate-curve.ts';
+import { NodePatience } from '../capacity/timeouts.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { AcceleratorMemory } from '../overload/accelerator-memory.ts';
 import type { Seat } from '../placement/pool.ts';
@@ -58,6 +59,8 @@ export class NodeRecord {
   breakers: Map<string, ModelOnNode> | null = null;
   /** Bodies that broke it lately, the newest last; see poison.ts. */
   struckBy: readonly string[] = [];
+  /** Its times, for bounds on its silence. */
+  readonly patience: NodePatience = new NodePatience();
   successes = 0;
 
   #prior: RatePrior;
@@ -176,6 +179,10 @@ export class NodeRecord {
     return this.#prior.rate;
   }
 
+  get prior(): RatePrior {
+    return this.#prior;
+  }
+
   get observations(): number {
     return this.#overall.observations;
   }
@@ -282,11 +289,15 @@ export class NodeRecord {
     const elapsedUs = now - task.decidedAt;
     return elapsedUs <= 0
       ? 1
-      : Math.max(1, Math.round((this.#inflightUs - task.inflightUsAtStart) / elapsedUs));
+      : Math.max(1, Math.round((this.#inflightUsAt(now) - task.inflightUsAtStart) / elapsedUs));
+  }
+
+  #inflightUsAt(now: MonoUs): number {
+    return this.#inflightUs + this.running.length * (now - this.#integratedAt);
   }
 
   #integrate(now: MonoUs): void {
-    this.#inflightUs += this.running.length * (now - this.#integratedAt);
+    this.#inflightUs = this.#inflightUsAt(now);
     this.#integratedAt = now;
   }
 

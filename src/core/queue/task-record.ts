@@ -76,6 +76,9 @@ export class TaskRecord {
   /** In-flight tasks of the node when this one started. */
   startInflight = 0;
   predictedUs: DurationUs = 0;
+  /** Learned bounds on the attempt's silence, from when it was sent and inside its stream; 0 for none. */
+  firstByteLimitUs: DurationUs = 0;
+  idleLimitUs: DurationUs = 0;
   chargedUs: RefUs = 0;
   /** The counters that were charged for it, and are corrected at its end. */
   classCounter: ServedCounter | null = null;
@@ -110,6 +113,8 @@ export class TaskRecord {
     this.inflightUsAtStart = 0;
     this.startInflight = 0;
     this.predictedUs = 0;
+    this.firstByteLimitUs = 0;
+    this.idleLimitUs = 0;
     this.chargedUs = 0;
     this.classCounter = null;
     this.flowCounter = null;

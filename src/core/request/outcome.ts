@@ -88,7 +88,12 @@ export type FailureKind =
 
 /** The single release of a node's permit: reported exactly once for every assignment. */
 export type AttemptResult =
-  | { readonly kind: 'ok'; readonly usage?: import('./task.ts').Usage }
+  | {
+      readonly kind: 'ok';
+      readonly usage?: import('./task.ts').Usage;
+      /** Longest silence of the node after the first content byte of a stream. */
+      readonly silenceUs?: DurationUs;
+    }
   /** A deterministic 4xx, already forwarded: neutral for health, no rate learned, never retried. */
   | { readonly kind: 'declined' }
   | {

@@ -21,6 +21,7 @@ import { assign, dispatchLane, dispatchNode, hasRoom } from './dispatch.ts';
 import { makeWay } from './make-way.ts';
 import { afterFailure, afterSuccess, closeRoom, isEvidence, refreshNode } from './marks.ts';
 import { insteadOfWork } from './instead.ts';
+import { attemptTimed, firstByteTimed } from './patience.ts';
 import { dequeue, enqueue, evict, evictIfShut, forget, settle, settleOrDegrade } from './settle.ts';
 import { type SchedulerState, workModelOf } from './state.ts';
 
@@ -46,6 +47,7 @@ export function attemptSent(state: SchedulerState, task: TaskRecord): void {
  */
 export function attemptFirstByte(state: SchedulerState, task: TaskRecord): void {
   if (task.node === null || task.hasFirstByte || !task.spec.stream) return;
+  firstByteTimed(state, task, task.node);
   task.hasFirstByte = true;
   state.wheel.remove(task);
   const { node } = task;
@@ -65,6 +67,7 @@ export function attemptEnded(state: SchedulerState, task: TaskRecord, result: At
   node.release(task, state.now);
   task.flow.running -= 1;
   task.node = null;
+  const isCut = attemptTimed(state, { task, node, elapsedUs, result });
   if (!task.isSettled) state.counts.running -= 1;
   task.reservation?.note(result);
   switch (result.kind) {
@@ -80,7 +83,7 @@ export function attemptEnded(state: SchedulerState, task: TaskRecord, result: At
       finish(state, task, CANCELLED);
       break;
     case 'failed':
-      failed(state, task, node, result);
+      failed(state, { task, node, result, isCut });
       break;
   }
   if (node.breakers !== null) node.breakers.get(task.spec.model)?.breaker.release(task.spec.id);
@@ -134,13 +137,21 @@ function succeeded(
   finish(state, task, task.alternative < 0 ? SERVED : { kind: 'degraded', alternative: task.alternative });
 }
 
-function failed(state: SchedulerState, task: TaskRecord, node: NodeRecord, result: FailedAttempt): void {
+interface Failure {
+  readonly task: TaskRecord;
+  readonly node: NodeRecord;
+  readonly result: FailedAttempt;
+  /** At its learned bound: nothing broke, so it says nothing of the request. */
+  readonly isCut: boolean;
+}
+
+function failed(state: SchedulerState, { task, node, result, isCut }: Failure): void {
   correct(task, 0);
   if (task.isSettled) return forget(state, task);
   let isPoison = false;
   if (result.failure === 'refused') closeRoom(state, node, result.nodeRetryAfterUs ?? 0);
   if (isEvidence(node, task.decidedAt)) {
-    if (breaksNode(result.failure) && isHealthy(node)) isPoison = strike(state, task, node);
+    if (!isCut && breaksNode(result.failure) && isHealthy(node)) isPoison = strike(state, task, node);
     speaksAgainst(state, node, task, result.failure);
   }
   if (isPoison) return settle(state, task, { kind: 'failed', reason: 'poison', hint: NO_RETRY });

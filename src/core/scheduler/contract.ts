@@ -23,6 +23,14 @@ export interface WorkEstimate {
   readonly promptTokens: Tokens;
 }
 
+/** When a silent attempt is given to another node: it ends as failed, `timeout`. 0 is no bound. */
+export interface AttemptLimits {
+  /** From when it was sent to the whole answer, or to a stream's first content byte. */
+  readonly firstByteUs: DurationUs;
+  /** Silence inside a stream after that. */
+  readonly idleUs: DurationUs;
+}
+
 export interface Scheduler {
   /** Applies one event. `now` never goes back. Effects are appended to `out` in the order to perform them. */
   apply(event: SchedulerEvent, now: MonoUs, out: EffectSink): void;
@@ -51,6 +59,8 @@ export interface Scheduler {
   /** Models that at least one registered node offers, sorted. */
   models(): readonly string[];
   queue(now: MonoUs): QueueView;
+  /** Bounds on the silence of the attempt under way; none when it is unknown or the gate does not hold. */
+  attemptLimits(taskId: TaskId): AttemptLimits;
   explain(taskId: TaskId, now: MonoUs): TaskView | undefined;
   /** The whole state as JSON, without secrets or prompts. */
   dump(now: MonoUs): unknown;

@@ -12,6 +12,7 @@ import type { NodeMemory } from './events.ts';
 import { breakerMemory, breakersOf } from './breakers.ts';
 import { explainTask } from './explain.ts';
 import { stateOf } from './marks.ts';
+import { attemptLimits } from './patience.ts';
 import { type SchedulerState, workModelOf } from './state.ts';
 import type { Accounts, NodeView, QueueGroupView, QueueView } from './views.ts';
 
@@ -45,6 +46,7 @@ export function viewsOf(state: SchedulerState): Omit<Scheduler, 'apply' | 'nextW
     },
     models: () => state.fleet.models(),
     queue: (now) => queueView(state, now),
+    attemptLimits: (taskId) => attemptLimits(state, taskId),
     explain(taskId, now) {
       const task = state.tasks.get(taskId);
       return task === undefined || task.isSettled ? undefined : explainTask(state, task, now);

@@ -20,6 +20,7 @@ import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { noteProbe } from './breakers.ts';
 import { setNodeTimer } from './node-timer.ts';
+import { setLimits } from './patience.ts';
 import { hasFreshReservation, RESERVATIONS_MAX, reserve, unreserve } from './reservations.ts';
 import { dequeue, evict, evictIfShut } from './settle.ts';
 import type { SchedulerState } from './state.ts';
@@ -291,6 +292,7 @@ export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node
   lane.charge(task);
   dequeue(state, task);
   task.predictedUs = serviceUs(node, task, state.context);
+  setLimits(state, lane, task, node);
   task.isRunning = true;
   task.node = node;
   task.attempts += 1;

@@ -137,8 +137,10 @@ export function saneResult(result: AttemptResult): AttemptResult {
     const { nodeRetryAfterUs = 0 } = result;
     return Number.isFinite(nodeRetryAfterUs) ? result : { ...result, nodeRetryAfterUs: 0 };
   }
-  if (result.kind === 'ok' && result.usage !== undefined && !isSaneUsage(result.usage)) return { kind: 'ok' };
-  return result;
+  if (result.kind !== 'ok') return result;
+  const { usage, silenceUs = 0 } = result;
+  const isSane = silenceUs >= 0 && silenceUs <= AHEAD_US_MAX && (usage === undefined || isSaneUsage(usage));
+  return isSane ? result : { kind: 'ok' };
 }
 
 function isSaneUsage({ promptTokens = 0, outputTokens = 0 }: Usage): boolean {

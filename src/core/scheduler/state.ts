@@ -8,6 +8,7 @@ import type { MonoUs, TaskId, TenantId } from '../../base/units.ts';
 import { Gates } from '../admission/gates.ts';
 import { PredictionMargin } from '../admission/margin.ts';
 import { RetryMarks } from '../admission/retry-marks.ts';
+import { Timeouts } from '../capacity/timeouts.ts';
 import type { DegradeStep } from '../degrade/alternative.ts';
 import type { PendingEnd } from '../degrade/pending.ts';
 import type { SchedulerConfig } from '../config/types.ts';
@@ -69,6 +70,7 @@ export interface SchedulerState {
   readonly limits: Limits;
   readonly retryMarks: RetryMarks;
   readonly ladder: Ladder;
+  readonly timeouts: Timeouts;
   readonly budget: RetryBudget;
   readonly poison: PoisonMarks;
   /** Models that failed lately, while anything speaks against them. */
@@ -129,6 +131,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
     limits: new Limits(),
     retryMarks: new RetryMarks(),
     ladder: new Ladder(config),
+    timeouts: new Timeouts(),
     budget: new RetryBudget(),
     poison: new PoisonMarks(),
     modelBreakers: new Map(),

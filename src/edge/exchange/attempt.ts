@@ -10,6 +10,7 @@
  * An answer that is no event stream is held until it is whole (up to `HELD_BYTES_MAX`), so that a node that breaks in
  * the middle of it leaves no trace with the client; a larger one passes through.
  */
+import type { DurationMs, DurationUs, MonoUs } from '../../base/units.ts';
 import type { AttemptResult, FailureKind } from '../../core/request/outcome.ts';
 import type { Usage } from '../../core/request/task.ts';
 import type { NodeCall, NodeResponseHandler, TransportFault } from '../../ports/node-transport.ts';
@@ -24,6 +25,7 @@ const DISCARDED_BYTES_MAX = 65_536;
 const TAIL_BYTES = 1_024;
 
 export interface AttemptOwner {
+  now(): MonoUs;
   attemptSent(): void;
   /** The node's first byte of an answer that may become a success. */
   attemptFirstByte(): void;
@@ -44,6 +46,8 @@ export interface AttemptOptions {
   readonly stream: boolean;
   readonly hidesUsage: boolean;
   readonly abortFreesSlot: boolean;
+  /** Longest silence of a stream's node after the first content byte. */
+  readonly idleMs: DurationMs;
 }
 
 export class Attempt implements NodeResponseHandler {
@@ -60,6 +64,9 @@ export class Attempt implements NodeResponseHandler {
   #tail: Buffer | undefined;
   #discardedBytes = 0;
   #closesWith: AttemptResult | undefined;
+  /** When a stream's node last said something, and its longest silence after the first content byte. */
+  #heardAt: MonoUs = -1;
+  #silenceUs: DurationUs = 0;
 
   constructor(owner: AttemptOwner, options: AttemptOptions) {
     this.#owner = owner;
@@ -94,6 +101,8 @@ export class Attempt implements NodeResponseHandler {
   }
 
   resume(): void {
+    // Until now the silence was ours.
+    if (this.#heardAt >= 0) this.#heardAt = this.#owner.now();
     this.#call?.resume();
   }
 
@@ -154,7 +163,8 @@ export class Attempt implements NodeResponseHandler {
   #takeEvents(reader: SseReader, bytes: Buffer): boolean {
     const wasOpening = reader.phase === 'opening';
     const part = reader.push(bytes);
-    if (part !== undefined && wasOpening) this.#owner.attemptFirstByte();
+    if (this.#heardAt >= 0) this.#noteSilence();
+    if (part !== undefined && wasOpening) this.#begin();
     // The owner may have stopped this attempt in its turn.
     if (this.#state !== 'running') return true;
     if (reader.phase === 'done') {
@@ -164,6 +174,18 @@ export class Attempt implements NodeResponseHandler {
     const wantsMore = part === undefined ? true : this.#owner.answerPart(this.#head as NodeHead, part);
     if (reader.phase === 'broken' && this.#state === 'running') this.#fail('protocol', 0);
     return wantsMore;
+  }
+
+  #begin(): void {
+    this.#heardAt = this.#owner.now();
+    this.#call?.setIdle(this.#options.idleMs);
+    this.#owner.attemptFirstByte();
+  }
+
+  #noteSilence(): void {
+    const now = this.#owner.now();
+    this.#silenceUs = Math.max(this.#silenceUs, now - this.#heardAt);
+    this.#heardAt = now;
   }
 
   #finishEvents(reader: SseReader): void {
@@ -231,7 +253,11 @@ export class Attempt implements NodeResponseHandler {
     this.#state = 'closing';
     this.#closesWith = this.#isDeclined
       ? { kind: 'declined' }
-      : { kind: 'ok', ...(usage === undefined ? {} : { usage }) };
+      : {
+          kind: 'ok',
+          ...(usage === undefined ? {} : { usage }),
+          ...(this.#silenceUs === 0 ? {} : { silenceUs: this.#silenceUs }),
+        };
     this.#owner.answerEnd(this.#head as NodeHead, part);
   }
 

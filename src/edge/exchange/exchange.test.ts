@@ -199,7 +199,7 @@ class World {
       const abort = (): void => {
         call.isAborted = true;
       };
-      return { abort, resume: () => {} };
+      return { abort, resume: () => {}, setIdle: () => {} };
     };
     return { send } as unknown as NodeTransport;
   }
@@ -244,6 +244,7 @@ class World {
       attempt: this.assigned,
       upstreamModel: '',
       abortFreesSlot,
+      silence: { firstByteUs: 0, idleUs: 0 },
     });
   }
 

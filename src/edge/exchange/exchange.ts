@@ -11,7 +11,7 @@
  * only while no content byte has reached the client; a client that leaves cancels the task and stops the node in the
  * same turn.
  */
-import type { DurationUs, MonoUs, TaskId } from '../../base/units.ts';
+import type { DurationMs, DurationUs, MonoUs, TaskId } from '../../base/units.ts';
 import { alternativeLabel, needsWork, type PlannedAnswer } from '../../core/degrade/index.ts';
 import {
   type AttemptResult,
@@ -59,6 +59,13 @@ export interface ExchangeSpec {
   readonly lesser?: LesserAnswers | undefined;
   /** The key under which the answer is to be remembered, or ''. */
   readonly cacheKey: string;
+}
+
+interface SilenceLimits {
+  /** Until the head, then until the first content byte of a stream or inside a whole answer, then inside a stream. */
+  readonly headersMs: DurationMs;
+  readonly bodyMs: DurationMs;
+  readonly streamMs: DurationMs;
 }
 
 type Answer = 'none' | 'early' | 'flowing' | 'ended' | 'gone';
@@ -141,15 +148,15 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
       cacheKey === '' || this.#lesser !== undefined
         ? undefined
         : this.#context.cache.record(cacheKey, request.endpoint);
+    const silence = this.#silenceLimits(assignment);
     const attempt = new Attempt(this, {
       number: assignment.attempt,
       stream: request.stream,
       hidesUsage: request.hidesUsage,
       abortFreesSlot: assignment.abortFreesSlot,
+      idleMs: silence.streamMs,
     });
     this.#attempt = attempt;
-    const { admission } = gateway.config.scheduler;
-    const idleMs = gateway.config.server.nodeIdleMs;
     const call = transport.send(
       assignment.nodeId,
       {
@@ -157,9 +164,8 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
         path: request.path,
         headers: forwarded,
         body: this.#bodyFor(assignment),
-        // A whole answer is silent until it is ready; the scheduler ends it at its deadline.
-        headersMs: request.stream ? idleMs : Math.max(idleMs, admission.deadlineMsMax),
-        idleMs,
+        headersMs: silence.headersMs,
+        idleMs: silence.bodyMs,
       },
       attempt,
     );
@@ -211,6 +217,10 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
   }
 
   // The attempt's side.
+
+  now(): MonoUs {
+    return this.#context.gateway.now();
+  }
 
   attemptSent(): void {
     const now = this.#context.gateway.now();
@@ -331,6 +341,23 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     }
     this.#isSlow = true;
     return this.#context.spool.note(this);
+  }
+
+  /**
+   * How long the node may say nothing: what the scheduler learned, inside the configured bound. Without a learned bound a
+   * whole answer is silent until it is ready, and the scheduler ends it at its deadline.
+   */
+  #silenceLimits({ silence }: Assignment): SilenceLimits {
+    const { server, scheduler } = this.#context.gateway.config;
+    const outerMs = server.nodeIdleMs;
+    const firstMs = silence.firstByteUs > 0 ? silence.firstByteUs / 1_000 : Number.POSITIVE_INFINITY;
+    const streamMs = silence.idleUs > 0 ? Math.min(outerMs, silence.idleUs / 1_000) : outerMs;
+    const wholeMs = Math.max(outerMs, scheduler.admission.deadlineMsMax);
+    return {
+      headersMs: Math.min(this.#spec.request.stream ? outerMs : wholeMs, firstMs),
+      bodyMs: Math.min(outerMs, firstMs),
+      streamMs,
+    };
   }
 
   #isSilent(): boolean {

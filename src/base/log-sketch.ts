@@ -1,0 +1,55 @@
+/**
+ * A quantile of positive ratios in bounded memory: a histogram in steps of a quarter octave (19 %) from 1/1,024 to 64.
+ * Counts are halved when they reach `TOTAL_MAX`, so that the past fades. The answer is the upper edge of its bucket:
+ * never too small by more than what lies outside the range. 160 bytes; add O(1), quantile O(buckets) after a change.
+ */
+const STEPS_PER_OCTAVE = 4;
+const OCTAVE_MIN = -10;
+const BUCKETS = 16 * STEPS_PER_OCTAVE;
+const TOTAL_MAX = 1_024;
+
+export class LogSketch {
+  readonly #counts: Uint16Array = new Uint16Array(BUCKETS);
+  #total = 0;
+  #asked = 0;
+  #answer = 0;
+
+  /** Ratios that count now, at most 1,024. */
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Ratios outside the range count at its ends; what is no positive number does not count. */
+  add(ratio: number): void {
+    if (!(ratio > 0)) return;
+    const step = Math.ceil((Math.log2(ratio) - OCTAVE_MIN) * STEPS_PER_OCTAVE) - 1;
+    const bucket = Math.min(BUCKETS - 1, Math.max(0, step));
+    this.#counts[bucket] = (this.#counts[bucket] as number) + 1;
+    this.#total += 1;
+    this.#asked = 0;
+    if (this.#total >= TOTAL_MAX) this.#halve();
+  }
+
+  /** At most `1 - q` of the ratios lie above the answer; 0 while there are none. `q` from 0 to below 1. */
+  quantile(q: number): number {
+    if (this.#total === 0) return 0;
+    if (this.#asked === q) return this.#answer;
+    const above = Math.floor(this.#total * (1 - q));
+    let bucket = BUCKETS - 1;
+    for (let sum = this.#counts[bucket] as number; sum <= above && bucket > 0; ) {
+      bucket -= 1;
+      sum += this.#counts[bucket] as number;
+    }
+    this.#asked = q;
+    this.#answer = 2 ** (OCTAVE_MIN + (bucket + 1) / STEPS_PER_OCTAVE);
+    return this.#answer;
+  }
+
+  #halve(): void {
+    this.#total = 0;
+    for (const [bucket, count] of this.#counts.entries()) {
+      this.#counts[bucket] = count >> 1;
+      this.#total += count >> 1;
+    }
+  }
+}

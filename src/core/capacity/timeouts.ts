@@ -1,0 +1,328 @@
+/**
+ * How long a node may be silent before its attempt is given to another one.
+ *
+ *   bound = factor x Q(model, kind, octave of work) x work / rate(node, tasks in flight)     clamped to [floor, deadline)
+ *
+ * `Q` is the 99th percentile, over all nodes of the model, of time over expected time. `rate` is what the node has
+ * established for one task with so many in flight: load lengthens the bound by our own count of tasks, never by time.
+ *
+ * Slowness must not lengthen its own timeout, so:
+ * - only successes teach, and none that came near its bound;
+ * - an established rate falls only while the *median* over all nodes of the model says that all are slower, and then by
+ *   half per ten minutes at most: one slow node cannot move its own bound;
+ * - a node below its established rate teaches the model nothing;
+ * - Q at most doubles per ten minutes.
+ * And a node or a size that is really slower must not be cut for ever: each cut of a node doubles its next bound, up to
+ * eight times, and one that then serves is taken as it is; cuts on two nodes in turn count as a time that was taken.
+ */
+import { LogSketch } from '../../base/log-sketch.ts';
+import type { DurationUs, MonoUs, Rate, RefUs } from '../../base/units.ts';
+import type { RatePrior } from './hardware.ts';
+import { INFLIGHT_OCTAVES, inflightOctave } from './rate-curve.ts';
+
+/** What is waited for: a whole answer, a stream's first content byte, or its next bytes. */
+export type WaitKind = 0 | 1 | 2;
+export const WHOLE: WaitKind = 0;
+export const FIRST_BYTE: WaitKind = 1;
+export const IDLE: WaitKind = 2;
+
+/** Models with times of their own; further ones share one record. */
+export const TIMED_MODELS_MAX = 1_000;
+const SHARED_MODEL = '';
+/** Work from a millisecond up to 2^20 of them, by powers of two. */
+const WORK_OCTAVES = 21;
+const QUANTILE = 0.99;
+/** Successes of a size before its percentile counts; until then it is assumed to be this. */
+const OBSERVATIONS_MIN = 50;
+const QUANTILE_PRIOR = 4;
+const QUANTILE_MIN = 1;
+const QUANTILE_MAX = 16;
+/** Silence inside streams may be any small part of the whole time. */
+const IDLE_QUANTILE_MIN = 2 ** -10;
+/** A success beyond this part of its bound teaches nothing: what lies above was cut, so what lies near is half a tail. */
+const NEAR_BOUND = 0.75;
+const GROWTH_WINDOW_US: DurationUs = 600_000_000;
+/** Tasks at a number in flight after which the rate there is established. */
+const ESTABLISHED = 10;
+/** As in rate-curve.ts: a memory of about 12 tasks. */
+const DECAY = 0.92;
+const RISE_STEP = 0.02;
+/** Median of time over expected time above which all nodes of a model are slower than established. */
+const ALL_SLOWER = 1.25;
+const MEDIAN_STEP = 1.02;
+/** A node below this part of its established rate is slow. */
+const SLOW = 2 / 3;
+/** Longest time by which a rate falls at once: the clock of the fall runs while tasks end. */
+const FALL_US_MAX: DurationUs = 60_000_000;
+/** Tasks that may come to run beside one after it was sent, at least. */
+const COMPANY_MIN = 8;
+/** Hardware that is known within this factor has a bound before anything was measured. */
+const TRUSTED_SPAN_MAX = 16;
+export const STRETCH_MAX = 3;
+
+/** One attempt that ended well, as its bound saw it. */
+export interface TimeSample {
+  readonly workUs: RefUs;
+  readonly elapsedUs: DurationUs;
+  /** Mean number of tasks in flight on the node meanwhile, itself included. */
+  readonly inflight: number;
+  /** The bound that it had, or 0. */
+  readonly limitUs: DurationUs;
+}
+
+/**
+ * What a node has established: the rate of all its tasks together, by octave of tasks in flight. Beyond a node's knee
+ * that changes little inside an octave, where the rate of one task changes by half.
+ */
+export class NodePace {
+  readonly #workUs: Float64Array = new Float64Array(INFLIGHT_OCTAVES);
+  readonly #timeUs: Float64Array = new Float64Array(INFLIGHT_OCTAVES);
+  readonly #rates: Float64Array = new Float64Array(INFLIGHT_OCTAVES);
+  readonly #counts: Uint8Array = new Uint8Array(INFLIGHT_OCTAVES);
+  #fellAt: MonoUs = Number.NEGATIVE_INFINITY;
+
+  /** Rate of one task of so many, from what is established at exactly this octave, or 0. */
+  established(inflight: number): Rate {
+    const octave = inflightOctave(inflight);
+    return this.#isEstablished(octave) ? (this.#rates[octave] as number) / inflight : 0;
+  }
+
+  /**
+   * Rate of one task to count on with so many in flight, or 0 when nothing is established. Above what was seen, the
+   * whole node does no more than it did there; below it, one task is at least as fast.
+   */
+  rate(inflight: number): Rate {
+    const octave = inflightOctave(inflight);
+    for (let at = octave; at >= 0; at--) {
+      if (this.#isEstablished(at)) return (this.#rates[at] as number) / inflight;
+    }
+    for (let at = octave + 1; at < INFLIGHT_OCTAVES; at++) {
+      if (this.#isEstablished(at)) return (this.#rates[at] as number) / 2 ** at;
+    }
+    return 0;
+  }
+
+  /** Whether its last tasks ran below what it had established. */
+  isSlow(inflight: number): boolean {
+    const octave = inflightOctave(inflight);
+    const expected = (this.#rates[octave] as number) * (this.#timeUs[octave] as number);
+    return (this.#workUs[octave] as number) < SLOW * expected;
+  }
+
+  /** `areAllSlower`: the model's nodes together are slower than established. */
+  observe({ workUs, elapsedUs, inflight }: TimeSample, areAllSlower: boolean, now: MonoUs): void {
+    const octave = inflightOctave(inflight);
+    const work = (this.#workUs[octave] as number) * DECAY + workUs * inflight;
+    const time = (this.#timeUs[octave] as number) * DECAY + Math.max(1, elapsedUs);
+    this.#workUs[octave] = work;
+    this.#timeUs[octave] = time;
+    const measured = work / time;
+    const rate = this.#rates[octave] as number;
+    if (!this.#isEstablished(octave)) {
+      this.#counts[octave] = (this.#counts[octave] as number) + 1;
+      this.#rates[octave] = measured;
+    } else if (measured > rate) this.#rates[octave] = rate + RISE_STEP * (measured - rate);
+    else if (areAllSlower) this.#fall(measured / rate, now);
+  }
+
+  #isEstablished(octave: number): boolean {
+    return (this.#counts[octave] as number) >= ESTABLISHED;
+  }
+
+  /** What was established counts no more: the node has served, only slower. */
+  forget(): void {
+    this.#workUs.fill(0);
+    this.#timeUs.fill(0);
+    this.#counts.fill(0);
+  }
+
+  /** All octaves fall together, by half per ten minutes, and no further than what is measured. */
+  #fall(lowest: number, now: MonoUs): void {
+    const sinceUs = Math.min(FALL_US_MAX, now - this.#fellAt);
+    this.#fellAt = now;
+    const part = Math.max(lowest, 2 ** (-sinceUs / GROWTH_WINDOW_US));
+    for (let at = 0; at < INFLIGHT_OCTAVES; at++) this.#rates[at] = (this.#rates[at] as number) * part;
+  }
+}
+
+/** What is known of one node's times. Made with the node; the tables inside on first use. */
+export class NodePatience {
+  #paces: (NodePace | undefined)[] = [];
+  /** Cuts since it last served: each doubles the next bound. */
+  stretch = 0;
+  stretchedAt: MonoUs = Number.NEGATIVE_INFINITY;
+  servedAt: MonoUs = Number.NEGATIVE_INFINITY;
+
+  pace(kind: WaitKind): NodePace | undefined {
+    return this.#paces[kind];
+  }
+
+  paceToLearn(kind: WaitKind): NodePace {
+    this.#paces[kind] ??= new NodePace();
+    return this.#paces[kind];
+  }
+
+  /** A node was cut. What began before the last cut is the same silence. */
+  cut(startedAt: MonoUs, now: MonoUs): void {
+    if (startedAt <= this.stretchedAt) return;
+    this.stretch = Math.min(STRETCH_MAX, this.stretch + 1);
+    this.stretchedAt = now;
+  }
+
+  /** It served: within its usual bound it is as before, and beyond it it is what it is now. */
+  served(startedAt: MonoUs, isWithin: boolean, now: MonoUs): void {
+    this.servedAt = now;
+    if (this.stretch === 0 || startedAt < this.stretchedAt) return;
+    this.stretch = 0;
+    if (!isWithin) for (const pace of this.#paces) pace?.forget();
+  }
+}
+
+/** Times of one model and size: their sketch, and how far its percentile may have grown. */
+class TimeCell {
+  readonly sketch: LogSketch = new LogSketch();
+  /** Node of the last cut, by its order. */
+  lastCut = -1;
+  #base = 0;
+  #windowAt: MonoUs = 0;
+
+  /** The percentile that counts now; 0 before there are enough. */
+  quantile(now: MonoUs): number {
+    if (this.sketch.total < OBSERVATIONS_MIN) return this.#base;
+    const found = this.sketch.quantile(QUANTILE);
+    if (this.#base === 0 || found < this.#base) {
+      this.#base = found;
+      this.#windowAt = now;
+      return found;
+    }
+    const inForce = Math.min(found, 2 * this.#base);
+    if (now - this.#windowAt >= GROWTH_WINDOW_US) {
+      this.#base = inForce;
+      this.#windowAt = now;
+    }
+    return inForce;
+  }
+}
+
+class ModelTimes {
+  readonly #cells: (TimeCell | undefined)[] = [];
+  /** Running median of time over expected time, over all nodes, by kind. */
+  readonly medians: [number, number, number] = [1, 1, 1];
+
+  cell(kind: WaitKind, workUs: RefUs): TimeCell | undefined {
+    return this.#cells[cellIndex(kind, workUs)];
+  }
+
+  cellToLearn(kind: WaitKind, workUs: RefUs): TimeCell {
+    const index = cellIndex(kind, workUs);
+    this.#cells[index] ??= new TimeCell();
+    return this.#cells[index];
+  }
+
+  follow(kind: WaitKind, ratio: number): void {
+    const median = this.medians[kind] * (ratio > this.medians[kind] ? MEDIAN_STEP : 1 / MEDIAN_STEP);
+    this.medians[kind] = Math.min(QUANTILE_MAX, Math.max(1 / 2, median));
+  }
+}
+
+export interface WaitQuestion {
+  readonly model: string;
+  readonly workUs: RefUs;
+  readonly patience: NodePatience;
+  readonly prior: RatePrior;
+  /** Tasks in flight on the node with this one, and the most that it takes. */
+  readonly inflight: number;
+  readonly slots: number;
+}
+
+export interface Success {
+  readonly model: string;
+  /** Of the node that served. */
+  readonly patience: NodePatience;
+  readonly sample: TimeSample;
+  readonly now: MonoUs;
+}
+
+export class Timeouts {
+  readonly #models: Map<string, ModelTimes> = new Map();
+
+  get models(): number {
+    return this.#models.size;
+  }
+
+  /** Bound on the time until the kind's end, before floor and deadline; Infinity while nothing is known. O(1). */
+  limitUs(kind: WaitKind, asked: WaitQuestion, now: MonoUs): DurationUs {
+    const company = Math.min(asked.slots, Math.max(COMPANY_MIN, 2 * asked.inflight));
+    const cell = this.#known(asked.model)?.cell(kind, asked.workUs);
+    const found = cell?.quantile(now) ?? 0;
+    const rate = asked.patience.pace(kind === IDLE ? WHOLE : kind)?.rate(company) ?? 0;
+    if (kind === IDLE) return found === 0 || rate === 0 ? NEVER : (found * asked.workUs) / rate;
+    const quantile = found === 0 ? QUANTILE_PRIOR : Math.min(QUANTILE_MAX, Math.max(QUANTILE_MIN, found));
+    if (rate > 0) return (quantile * asked.workUs) / rate;
+    const { prior } = asked;
+    if (prior.span > TRUSTED_SPAN_MAX) return NEVER;
+    return (quantile * asked.workUs * prior.span * company) / prior.rate;
+  }
+
+  /** A success. */
+  learn(kind: WaitKind, { model, patience, sample, now }: Success): void {
+    if (isNear(sample)) return;
+    const times = this.#toLearn(model);
+    const pace = patience.paceToLearn(kind);
+    const rate = pace.established(sample.inflight);
+    if (rate > 0) {
+      const ratio = (sample.elapsedUs * rate) / sample.workUs;
+      times.follow(kind, ratio);
+      if (!pace.isSlow(sample.inflight)) times.cellToLearn(kind, sample.workUs).sketch.add(ratio);
+    }
+    pace.observe(sample, times.medians[kind] > ALL_SLOWER, now);
+  }
+
+  /** The longest silence inside a stream that ended well; `workUs` is the work after its first byte. */
+  learnSilence(model: string, patience: NodePatience, sample: TimeSample): void {
+    const pace = patience.pace(WHOLE);
+    const rate = pace?.established(sample.inflight) ?? 0;
+    if (isNear(sample) || rate === 0 || pace?.isSlow(sample.inflight) !== false) return;
+    const ratio = Math.max(IDLE_QUANTILE_MIN, (sample.elapsedUs * rate) / sample.workUs);
+    this.#toLearn(model).cellToLearn(IDLE, sample.workUs).sketch.add(ratio);
+  }
+
+  /**
+   * An attempt was cut at its bound. One node that is cut again and again is that node's affair; another one in turn
+   * says that the size takes so long, and the bound would otherwise never learn of it.
+   */
+  learnCut(
+    kind: WaitKind,
+    cut: WaitQuestion & { readonly nodeOrder: number; readonly elapsedUs: DurationUs },
+  ): void {
+    const cell = this.#toLearn(cut.model).cellToLearn(kind, cut.workUs);
+    const isOtherNode = cell.lastCut !== cut.nodeOrder && cell.lastCut !== -1;
+    cell.lastCut = cut.nodeOrder;
+    const rate = cut.patience.pace(kind === IDLE ? WHOLE : kind)?.rate(cut.inflight) ?? 0;
+    if (isOtherNode && rate > 0) cell.sketch.add((cut.elapsedUs * rate) / cut.workUs);
+  }
+
+  #known(model: string): ModelTimes | undefined {
+    return this.#models.get(model) ?? this.#models.get(SHARED_MODEL);
+  }
+
+  #toLearn(model: string): ModelTimes {
+    const known = this.#models.get(model);
+    if (known !== undefined) return known;
+    const key = this.#models.size < TIMED_MODELS_MAX - 1 ? model : SHARED_MODEL;
+    const times = this.#models.get(key) ?? new ModelTimes();
+    this.#models.set(key, times);
+    return times;
+  }
+}
+
+const NEVER: DurationUs = Number.POSITIVE_INFINITY;
+
+function isNear({ elapsedUs, limitUs }: TimeSample): boolean {
+  return limitUs > 0 && elapsedUs > NEAR_BOUND * limitUs;
+}
+
+function cellIndex(kind: WaitKind, workUs: RefUs): number {
+  const octave = workUs < 2_000 ? 0 : Math.min(WORK_OCTAVES - 1, 31 - Math.clz32(workUs / 1_000));
+  return kind * WORK_OCTAVES + octave;
+}

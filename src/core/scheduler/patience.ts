@@ -1,0 +1,186 @@
+/**
+ * Bounds on the silence of an attempt: set when it is assigned, kept by who performs it, learned from when it ends.
+ * The gate `timeouts` in shadow sets them, tells nobody, and counts what they would have cut.
+ */
+import type { DurationUs, TaskId } from '../../base/units.ts';
+import {
+  FIRST_BYTE,
+  IDLE,
+  STRETCH_MAX,
+  WHOLE,
+  type WaitKind,
+  type WaitQuestion,
+} from '../capacity/timeouts.ts';
+import type { NodeRecord } from '../health/node-record.ts';
+import type { Lane } from '../queue/lane.ts';
+import type { TaskRecord } from '../queue/task-record.ts';
+import type { AttemptResult } from '../request/outcome.ts';
+import type { AttemptLimits } from './contract.ts';
+import type { SchedulerState } from './state.ts';
+
+/** Time without a success after which a node may have unloaded its model. */
+const COLD_AFTER_US: DurationUs = 60_000_000;
+const NO_LIMITS: AttemptLimits = Object.freeze({ firstByteUs: 0, idleUs: 0 });
+
+/** Before the task is started on the node. */
+export function setLimits(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): void {
+  task.firstByteLimitUs = 0;
+  task.idleLimitUs = 0;
+  if (!state.gates.isWatching('timeouts') || !canMoveOn(state, lane, task)) return;
+  const { safetyFactor, firstByteMsMin, idleMsMin, coldMs } = state.config.timeouts;
+  const kind = task.spec.stream ? FIRST_BYTE : WHOLE;
+  const asked = questionOf(task, node, task.deadlineWorkUs);
+  // A task that was cut before may be larger than it was taken for.
+  const stretch = 2 ** (Math.min(STRETCH_MAX, task.attempts) + node.patience.stretch);
+  const usualUs = Math.max(
+    firstByteMsMin * 1_000,
+    state.timeouts.limitUs(kind, asked, state.now) * safetyFactor,
+  );
+  const coldUs = isCold(state, task, node) ? coldMs * 1_000 : 0;
+  const limitUs = stretched(usualUs, stretch, (task.deadlineAt - state.now) / 2) + coldUs;
+  // Beyond the deadline, the deadline ends it.
+  if (state.now + limitUs < task.deadlineAt) task.firstByteLimitUs = Math.ceil(limitUs);
+  if (!task.spec.stream) return;
+  const streamUs = state.timeouts.limitUs(IDLE, { ...asked, workUs: streamWorkUs(task) }, state.now);
+  const idleUs = streamUs * safetyFactor * stretch;
+  if (Number.isFinite(idleUs)) task.idleLimitUs = Math.ceil(Math.max(idleMsMin * 1_000, idleUs));
+}
+
+/** Lenience to a node that was cut leaves time to try another one: what is more than usual ends at `halfUs`. */
+function stretched(usualUs: DurationUs, stretch: number, halfUs: DurationUs): DurationUs {
+  return Math.max(usualUs, Math.min(usualUs * stretch, halfUs));
+}
+
+/** What the performer of the attempt must keep. */
+export function attemptLimits(state: SchedulerState, taskId: TaskId): AttemptLimits {
+  const task = state.tasks.get(taskId);
+  if (task === undefined || task.firstByteLimitUs + task.idleLimitUs === 0) return NO_LIMITS;
+  if (state.config.gates.timeouts !== 'on') return NO_LIMITS;
+  return { firstByteUs: task.firstByteLimitUs, idleUs: task.idleLimitUs };
+}
+
+/** A stream's first content byte came. */
+export function firstByteTimed(state: SchedulerState, task: TaskRecord, node: NodeRecord): void {
+  if (!state.gates.isWatching('timeouts')) return;
+  const elapsedUs = Math.max(1, state.now - (task.sentAt === 0 ? task.decidedAt : task.sentAt));
+  served(state, task, node, { kind: FIRST_BYTE, elapsedUs, workUs: task.deadlineWorkUs });
+}
+
+interface Ended {
+  readonly task: TaskRecord;
+  readonly node: NodeRecord;
+  readonly elapsedUs: DurationUs;
+  readonly result: AttemptResult;
+}
+
+/** An attempt ended; before its permit is released. Tells whether it was cut at a learned bound. */
+export function attemptTimed(state: SchedulerState, { task, node, elapsedUs, result }: Ended): boolean {
+  if (!state.gates.isWatching('timeouts')) return false;
+  if (result.kind === 'ok') {
+    if (!task.spec.stream) served(state, task, node, { kind: WHOLE, elapsedUs, workUs: task.workUs });
+    else streamServed(state, task, node, { elapsedUs, silenceUs: result.silenceUs ?? 0 });
+    return false;
+  }
+  if (task.hasFirstByte)
+    return isSilentStream(task, result) && cut(state, task, node, { kind: IDLE, elapsedUs });
+  const isOver = task.firstByteLimitUs > 0 && elapsedUs >= task.firstByteLimitUs;
+  if (!isOver || (state.config.gates.timeouts === 'on' && !isTimeout(result))) return false;
+  return cut(state, task, node, { kind: task.spec.stream ? FIRST_BYTE : WHOLE, elapsedUs });
+}
+
+interface Served {
+  readonly kind: WaitKind;
+  readonly elapsedUs: DurationUs;
+  readonly workUs: number;
+}
+
+function served(state: SchedulerState, task: TaskRecord, node: NodeRecord, done: Served): void {
+  const limitUs = task.firstByteLimitUs;
+  // Only in shadow can it be later than its bound.
+  if (limitUs > 0 && done.elapsedUs > limitUs) cut(state, task, node, done);
+  const isWithin = limitUs === 0 || done.elapsedUs * 2 ** node.patience.stretch <= limitUs;
+  node.patience.served(task.decidedAt, isWithin, state.now);
+  learn(state, task, node, { ...done, limitUs });
+}
+
+function streamServed(
+  state: SchedulerState,
+  task: TaskRecord,
+  node: NodeRecord,
+  done: { readonly elapsedUs: DurationUs; readonly silenceUs: DurationUs },
+): void {
+  if (done.silenceUs > 0) {
+    const limitUs = task.idleLimitUs;
+    if (limitUs > 0 && done.silenceUs > limitUs)
+      cut(state, task, node, { kind: IDLE, elapsedUs: done.silenceUs });
+    learn(state, task, node, { kind: IDLE, workUs: streamWorkUs(task), elapsedUs: done.silenceUs, limitUs });
+  }
+  // The whole of a stream has no bound of its own; its pace is what silence is measured by.
+  learn(state, task, node, { kind: WHOLE, workUs: task.workUs, elapsedUs: done.elapsedUs, limitUs: 0 });
+}
+
+function learn(
+  state: SchedulerState,
+  task: TaskRecord,
+  node: NodeRecord,
+  { kind, workUs, elapsedUs, limitUs }: Served & { readonly limitUs: DurationUs },
+): void {
+  const sample = { workUs, elapsedUs, limitUs, inflight: node.meanInflight(task, state.now) };
+  if (kind === IDLE) state.timeouts.learnSilence(task.spec.model, node.patience, sample);
+  else
+    state.timeouts.learn(kind, { model: task.spec.model, patience: node.patience, sample, now: state.now });
+}
+
+/** Counts the cut; where it holds, the node gets more time next, and the size may be learned to take as long. */
+function cut(
+  state: SchedulerState,
+  task: TaskRecord,
+  node: NodeRecord,
+  { kind, elapsedUs }: { readonly kind: WaitKind; readonly elapsedUs: DurationUs },
+): boolean {
+  const workUs = kind === IDLE ? streamWorkUs(task) : task.deadlineWorkUs;
+  const asked = questionOf(task, node, workUs);
+  state.timeouts.learnCut(kind, { ...asked, nodeOrder: node.order, elapsedUs });
+  if (!state.gates.refuses('timeouts')) return false;
+  node.patience.cut(task.decidedAt, state.now);
+  return true;
+}
+
+function questionOf(task: TaskRecord, node: NodeRecord, workUs: number): WaitQuestion {
+  return {
+    model: task.spec.model,
+    workUs,
+    patience: node.patience,
+    prior: node.prior,
+    inflight: node.running.length + (task.node === null ? 1 : 0),
+    slots: node.slotsNow,
+  };
+}
+
+/** Work of a stream after its first byte. */
+function streamWorkUs(task: TaskRecord): number {
+  return Math.max(1, task.workUs - task.deadlineWorkUs);
+}
+
+/** A cut is worth its price only where another node can take over: a lone node that is slow still serves. */
+function canMoveOn(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
+  if (task.attempts + 1 >= state.config.retry.attemptsMax) return false;
+  let open = 0;
+  for (const pool of lane.pools) open += pool.openSeats;
+  return open > 1 + (task.triedNodes?.length ?? 0);
+}
+
+/** Whether the node may have to load the model first. On trial it has shown often enough that it does not. */
+function isCold(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
+  if (node.isTrial) return false;
+  if (node.offers.size > 1 && node.residentModel !== task.spec.model) return true;
+  return state.now - node.patience.servedAt > COLD_AFTER_US;
+}
+
+function isTimeout(result: AttemptResult): boolean {
+  return result.kind === 'failed' && result.failure === 'timeout';
+}
+
+function isSilentStream(task: TaskRecord, result: AttemptResult): boolean {
+  return task.idleLimitUs > 0 && isTimeout(result);
+}
