@@ -354,7 +354,7 @@ describe('the official client', () => {
     expect(failure).toBeInstanceOf(OpenAI.RateLimitError);
     const { code, message, headers } = failure as InstanceType<typeof OpenAI.RateLimitError>;
     expect(code).toBe('rate_limit_exceeded');
-    expect(message).toContain('model tiny: 1 requests per minute');
+    expect(message).toContain('model tiny: 1 request per minute');
     expect(headers.get('x-ratelimit-limit-requests')).toBe('1');
     expect(headers.get('x-ratelimit-remaining-requests')).toBe('0');
     expect(headers.get('x-ratelimit-reset-requests')).toMatch(/^(59(\.\d+)?s|1m0s)$/);

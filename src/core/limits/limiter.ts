@@ -128,15 +128,15 @@ export class Limiter {
 
   #shortOf(tokens: Tokens, waitUs: DurationUs, now: MonoUs): string {
     if (this.#requests !== null && this.#requestUs(now) === waitUs) {
-      return `${amount(this.#requests.rate.perMinute)} requests per minute`;
+      return `${counted(this.#requests.rate.perMinute, 'request')} per minute`;
     }
     if (this.#tokens === null || this.#tokensUs(tokens, now) !== waitUs) {
-      return `${amount(this.#tasksMax)} requests at once`;
+      return `${counted(this.#tasksMax, 'request')} at once`;
     }
     const { perMinute, burst } = this.#tokens.rate;
     return waitUs === Number.POSITIVE_INFINITY
-      ? `at most ${amount(burst)} tokens at once, and the request counts ${amount(tokens)}`
-      : `${amount(perMinute)} tokens per minute`;
+      ? `at most ${counted(burst, 'token')} at once, and the request counts ${amount(tokens)}`
+      : `${counted(perMinute, 'token')} per minute`;
   }
 }
 
@@ -191,6 +191,10 @@ function fullUs(bucket: TokenBucket | null, now: MonoUs): DurationUs {
 
 function viewOf(bucket: TokenBucket, now: MonoUs): LimitView {
   return { limit: bucket.rate.burst, remaining: bucket.remaining(now), resetUs: bucket.fullUs(now) };
+}
+
+function counted(count: number, unit: string): string {
+  return `${amount(count)} ${unit}${count === 1 ? '' : 's'}`;
 }
 
 /** 12,000 with commas, without asking for the place of the machine. */

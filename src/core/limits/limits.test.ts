@@ -117,7 +117,7 @@ describe('limits at a submit', () => {
     const world = worldOf(configOf(BOTH, { models }), 9);
     world.submit(taskSpec(1, { tokens: 100 }));
     world.submit(taskSpec(2, { tokens: 100 }));
-    expect(world.outcomes.get(2)).toMatchObject({ cause: 'model m: 1 requests per minute' });
+    expect(world.outcomes.get(2)).toMatchObject({ cause: 'model m: 1 request per minute' });
     expect(leftOf(world)).toEqual([9, 900, 1, 100]);
   });
 
