@@ -37,7 +37,7 @@ export const NO_QUEUE: QueueEvidence = Object.freeze({
 
 /**
  * How long the queues of the lanes are. `gatesUs`: what the gate per flow lets wait, by class, for the deadlines that
- * requests really have. O(lanes x classes), and O(nodes) once many wait.
+ * requests really have. O(lanes x classes).
  */
 export function queueEvidence(
   lanes: readonly Lane[],
@@ -92,9 +92,7 @@ function typicalServiceUs(lane: Lane): DurationUs {
 /** In a large fleet more may wait before it is long. */
 function depthLimit(lanes: readonly Lane[], config: LadderConfig): number {
   let slots = 0;
-  for (const pool of poolsOf(lanes)) {
-    for (const seat of pool.seats) if (seat.isIndexed) slots += seat.node.slotsNow;
-  }
+  for (const pool of poolsOf(lanes)) slots += pool.openSlots;
   return Math.max(config.depthMax, slots * WAITING_PER_SLOT_MIN);
 }
 

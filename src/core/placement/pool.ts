@@ -31,7 +31,9 @@ export class Seat {
   readonly speed: HeapSlot<Seat>;
   bucket: Bucket | null = null;
   hasRoom = false;
+  /** What the pool counts for it while it is open. */
   capacityMicro = 0;
+  slots = 0;
 
   constructor(node: NodeRecord, pool: Pool) {
     this.node = node;
@@ -84,6 +86,7 @@ export class Pool {
   readonly buckets: Bucket[] = [];
   readonly #bySpeed: KeyedHeap<Seat> = new KeyedHeap<Seat>();
   #capacityMicro = 0;
+  #openSlots = 0;
 
   constructor(key: string, order: number, node: NodeRecord, models: readonly string[]) {
     this.key = key;
@@ -96,6 +99,11 @@ export class Pool {
   /** Summed rate of the open nodes at full use. */
   get capacity(): Rate {
     return this.#capacityMicro / 1_000_000;
+  }
+
+  /** Tasks that the open nodes take at once. */
+  get openSlots(): number {
+    return this.#openSlots;
   }
 
   /** Nodes whose marks let them take work, busy or not. */
@@ -144,6 +152,8 @@ export class Pool {
     if (seat.speed.isInHeap) this.#bySpeed.remove(seat.speed);
     this.#capacityMicro -= seat.capacityMicro;
     seat.capacityMicro = 0;
+    this.#openSlots -= seat.slots;
+    seat.slots = 0;
   }
 
   /** Reorders a busy seat after its node's reservations changed, or after the node overran its estimate. */
@@ -176,6 +186,8 @@ export class Pool {
 
   #rate(seat: Seat, config: SchedulerConfig): void {
     const { soloRate, slotsNow } = seat.node;
+    this.#openSlots += slotsNow - seat.slots;
+    seat.slots = slotsNow;
     if (!seat.speed.isInHeap) this.#bySpeed.push(seat.speed, -soloRate);
     else if (this.#bySpeed.keyOf(seat.speed) === -soloRate && slotsNow === 1) return;
     else this.#bySpeed.update(seat.speed, -soloRate);
