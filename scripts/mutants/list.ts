@@ -6,6 +6,7 @@ import type { Mutant } from './mutant.ts';
 import { LIMIT_MUTANTS } from './limits.ts';
 import { HEALTH_MUTANTS } from './health.ts';
 import { ADAPTIVE_MUTANTS } from './adaptive.ts';
+import { BULKHEAD_MUTANTS } from './bulkheads.ts';
 import { RETRY_MUTANTS } from './retries.ts';
 
 const CORE = 'src/core';
@@ -561,4 +562,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...HEALTH_MUTANTS,
   ...LIMIT_MUTANTS,
   ...ADAPTIVE_MUTANTS,
+  ...BULKHEAD_MUTANTS,
 ];

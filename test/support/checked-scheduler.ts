@@ -5,6 +5,7 @@
 import { expect } from 'vitest';
 import type { MonoUs, NodeId, TaskId } from '../../src/base/units.ts';
 import type { SchedulerConfig } from '../../src/core/config/types.ts';
+import type { NodeState } from '../../src/core/health/state.ts';
 import type { AttemptResult, Outcome } from '../../src/core/request/outcome.ts';
 import type { TaskSpec } from '../../src/core/request/task.ts';
 import type { Scheduler } from '../../src/core/scheduler/contract.ts';
@@ -34,6 +35,10 @@ export class CheckedScheduler {
   readonly taken: Map<TaskId, number[]> = new Map();
   /** Permits that are out: assigned and not yet given back. */
   readonly permits: Map<TaskId, Permit> = new Map();
+  /** Called at every assignment, once it is booked. */
+  onAssign: (taskId: TaskId, nodeId: NodeId) => void = () => {};
+  /** The state of every node that was told last. */
+  readonly nodeStates: Map<NodeId, NodeState> = new Map();
   readonly #admitted: Set<TaskId> = new Set();
   readonly #out: EffectSink;
 
@@ -142,6 +147,7 @@ export class CheckedScheduler {
           throw new Error(`Task ${taskId} counts attempt ${attempt} after ${tried.length}`);
         this.tried.set(taskId, [...tried, nodeId]);
         this.permits.set(taskId, { nodeId, attempt, takenAt: this.now, isAborted: false });
+        this.onAssign(taskId, nodeId);
       },
       degraded: (taskId, { index, because, verdict }) => {
         note(`degraded ${taskId} ${index} ${because} ${verdict}`);
@@ -165,7 +171,10 @@ export class CheckedScheduler {
         if (!this.specs.has(taskId)) throw new Error(`Task ${taskId} was never submitted`);
         this.outcomes.set(taskId, outcome);
       },
-      nodeState: (nodeId, state) => note(`node ${nodeId} ${state}`),
+      nodeState: (nodeId, state) => {
+        note(`node ${nodeId} ${state}`);
+        this.nodeStates.set(nodeId, state);
+      },
       nodeDrained: (nodeId) => note(`drained ${nodeId}`),
     };
   }

@@ -186,6 +186,28 @@ export const nodeSchema: z.ZodObject<Shape> = z.strictObject({
   tls: nodeTls.optional(),
 });
 
+const share: z.ZodObject<Shape> = z.strictObject({
+  model: text('Id of the model whose share it is.').optional(),
+  tenant: text('Or: id of the tenant whose share it is.').optional(),
+  min: setting('groups[].shares[].min'),
+  max: setting('groups[].shares[].max'),
+});
+
+export const groupSchema: z.ZodObject<Shape> = z.strictObject({
+  name: text('Name of the node group.'),
+  nodes: z
+    .strictObject({
+      ids: z.array(z.string()).optional(),
+      labels: z.record(z.string(), z.string()).optional(),
+    })
+    .meta({ description: 'A node is of the first group that names its id or whose labels it all has.' }),
+  reservedFor: z
+    .strictObject({ models: z.array(z.string()).optional(), tenants: z.array(z.string()).optional() })
+    .meta({ description: 'Only these may use the nodes: one of the models and one of the tenants.' })
+    .optional(),
+  shares: z.array(share).optional(),
+});
+
 const server: z.ZodObject<Shape> = z.strictObject({
   host: text('Address to listen on; beyond loopback only with keys.')
     .meta({ default: '127.0.0.1' })
@@ -240,6 +262,7 @@ export const configSchema: z.ZodObject<Shape> = z
     models: z.array(modelSchema).optional(),
     tenants: z.array(tenantSchema).optional(),
     nodes: z.array(nodeSchema).optional(),
+    groups: z.array(groupSchema).optional(),
     server: server.optional(),
     survival: z.strictObject(section('survival')).optional(),
     state: z
@@ -257,6 +280,7 @@ export const ENTRY_SCHEMAS: Readonly<Record<string, z.ZodObject<Shape>>> = Objec
   models: modelSchema,
   tenants: tenantSchema,
   nodes: nodeSchema,
+  groups: groupSchema,
 });
 
 export function configJsonSchema(): unknown {

@@ -23,7 +23,16 @@ export function laneCapacity(lane: Lane): Rate {
 export function flowWaitUs(lane: Lane, flow: Flow): DurationUs {
   const queuedUs = lane.queuedUsOf(flow);
   if (queuedUs === 0) return 0;
-  return drainUs(queuedUs, laneCapacity(lane) * lane.shareOf(flow));
+  const rate = laneCapacity(lane) * lane.shareOf(flow);
+  return drainUs(queuedUs, lane.hasGroups ? Math.min(rate, capacityFor(lane, flow)) : rate);
+}
+
+/** What the bulkheads leave to the flow, however short its queue makes the others'. O(pools). */
+function capacityFor(lane: Lane, flow: Flow): Rate {
+  let capacity = 0;
+  for (const { capacity: whole, group } of lane.pools)
+    capacity += whole * (group?.partFor(lane.model, flow.tenant) ?? 1);
+  return capacity;
 }
 
 /** How long everything that waits in the lane takes. */

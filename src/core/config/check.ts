@@ -3,15 +3,19 @@
  * names, references that exist. Every broken rule is reported, not the first.
  */
 import { checkDegrade } from './check-degrade.ts';
-import type { ConfigInput, ConfigIssue, NodeInput, Partially, TenantInput } from './input.ts';
+import type { ConfigInput, ConfigIssue, GroupInput, NodeInput, Partially, TenantInput } from './input.ts';
 import { pathText, receivedText } from './input.ts';
 import { parseNodeUrl } from './node-url.ts';
 import { SETTINGS, type Setting, type SettingPath } from './settings.ts';
 import type { GatewayConfig, LimitsConfig } from './types.ts';
 
 /** Most entries of a list: far above any fleet of one gateway, so that a runaway generator is noticed. */
-export const CONFIG_LIST_MAX: Readonly<Record<'classes' | 'models' | 'tenants' | 'nodes', number>> =
-  Object.freeze({ classes: 16, models: 5_000, tenants: 20_000, nodes: 20_000 });
+export const CONFIG_LIST_MAX: Readonly<
+  Record<'classes' | 'models' | 'tenants' | 'nodes' | 'groups', number>
+> = Object.freeze({ classes: 16, models: 5_000, tenants: 20_000, nodes: 20_000, groups: 64 });
+
+/** Shares of one group: far more than models or tenants that anybody wants to keep apart by hand. */
+export const SHARES_MAX = 64;
 
 const CLASS_NAME = /^[a-z][a-z0-9_-]{0,31}$/;
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
@@ -70,6 +74,7 @@ export function checkConfig(input: ConfigInput, config: GatewayConfig, issues: I
   );
   checkTenants(input, config, issues);
   checkNodes(input, issues);
+  checkGroups(input, issues);
   checkExposure(config, issues);
 }
 
@@ -370,6 +375,65 @@ function checkNodeDetails(entry: NodeInput, i: number, issues: Issues): void {
   if (tls !== undefined && (tls.cert === undefined) !== (tls.key === undefined)) {
     issues.add(['nodes', i, 'tls'], 'Expected both cert and key for mutual TLS, or neither');
   }
+}
+
+function checkGroups(input: ConfigInput, issues: Issues): void {
+  checkLength('groups', input.groups, issues);
+  const unique = uniqueNames(issues);
+  eachOf(input.groups, (entry, i) => {
+    const path: Path = ['groups', i];
+    if (!ID.test(entry.name))
+      issues.add([...path, 'name'], 'Expected letters, digits, . _ : and -, at most 128', entry.name);
+    unique([...path, 'name'], entry.name, 'group name');
+    const { ids = [], labels = {} } = entry.nodes;
+    if (ids.length === 0 && Object.keys(labels).length === 0)
+      issues.add([...path, 'nodes'], 'Expected ids or labels of the nodes', entry.nodes);
+    checkShares(entry, i, input, issues);
+    for (const kind of ['models', 'tenants'] as const) {
+      entry.reservedFor?.[kind]?.forEach((name, j) =>
+        checkHolder([...path, 'reservedFor', kind, j], kind, name, { input, issues }),
+      );
+    }
+  });
+}
+
+function checkShares(group: GroupInput, i: number, input: ConfigInput, issues: Issues): void {
+  const { shares = [] } = group;
+  const path: Path = ['groups', i, 'shares'];
+  if (shares.length > SHARES_MAX) issues.add(path, `Expected at most ${SHARES_MAX} entries`, shares);
+  const unique = uniqueNames(issues);
+  shares.forEach((share, j) => {
+    const { model, tenant, min = 0, max = 1 } = share;
+    checkNumber([...path, j, 'min'], 'groups[].shares[].min', share.min, issues);
+    checkNumber([...path, j, 'max'], 'groups[].shares[].max', share.max, issues);
+    if (min > max && min <= 1) issues.add([...path, j, 'min'], `Expected at most max, which is ${max}`, min);
+    if ((model === undefined) === (tenant === undefined))
+      return issues.add([...path, j], 'Expected either model or tenant', share);
+    const kind = model === undefined ? 'tenants' : 'models';
+    const name = model ?? tenant ?? '';
+    unique([...path, j, kind === 'models' ? 'model' : 'tenant'], `${kind}: ${name}`, 'holder of a share');
+    checkHolder([...path, j, kind === 'models' ? 'model' : 'tenant'], kind, name, { input, issues });
+  });
+  const kept = shares.reduce((sum, { min }) => sum + (min ?? 0), 0);
+  if (kept > 1 + 1e-9) issues.add(path, 'Expected the min of all shares to add up to at most 1', kept);
+}
+
+/** Tenants must be configured where any is. Models may be the nodes' own, but never an alias: tasks carry the id. */
+function checkHolder(
+  path: Path,
+  kind: 'models' | 'tenants',
+  name: string,
+  { input, issues }: { readonly input: ConfigInput; readonly issues: Issues },
+): void {
+  if (kind === 'tenants') {
+    const known = (input.tenants ?? []).map((entry) => entry?.id);
+    if (known.length > 0 && !known.includes(name))
+      issues.addReference(path, 'tenants', 'Expected the id of a configured tenant', name);
+    return;
+  }
+  const owner = input.models?.find((entry) => entry?.aliases?.includes(name) === true);
+  if (owner !== undefined)
+    issues.addReference(path, 'models', `Expected the id ${owner.id}, not its alias`, name);
 }
 
 export function isLoopbackHost(host: string): boolean {

@@ -228,6 +228,7 @@ export function defaultSchedulerConfig(overrides: SchedulerOverrides = {}): Sche
     classes: DEFAULT_CLASSES,
     defaultClass: DEFAULT_CLASS,
     models: [],
+    groups: [],
     tenantWeights: [],
     tenantLimitsOwn: [],
     ...overrides,

@@ -69,6 +69,25 @@ export interface TenantInput {
   readonly keys?: readonly KeyConfig[] | undefined;
 }
 
+export interface ShareInput {
+  readonly model?: string | undefined;
+  readonly tenant?: string | undefined;
+  readonly min?: number | undefined;
+  readonly max?: number | undefined;
+}
+
+export interface GroupInput {
+  readonly name: string;
+  readonly nodes: {
+    readonly ids?: readonly string[] | undefined;
+    readonly labels?: Readonly<Record<string, string>> | undefined;
+  };
+  readonly reservedFor?:
+    | { readonly models?: readonly string[] | undefined; readonly tenants?: readonly string[] | undefined }
+    | undefined;
+  readonly shares?: readonly ShareInput[] | undefined;
+}
+
 export interface NodeInput {
   readonly id?: string | undefined;
   readonly url: string;
@@ -100,6 +119,7 @@ export interface ConfigInput {
   readonly tenantLimits?: Partially<LimitsConfig> | undefined;
   readonly ladder?: Partially<LadderConfig> | undefined;
   readonly models?: readonly (ModelInput | undefined)[] | undefined;
+  readonly groups?: readonly (GroupInput | undefined)[] | undefined;
   readonly tenants?: readonly (TenantInput | undefined)[] | undefined;
   readonly nodes?: readonly (NodeInput | undefined)[] | undefined;
   readonly server?: Partially<ServerConfig> | undefined;

@@ -31,6 +31,63 @@ describe('SETTINGS', () => {
   });
 });
 
+describe('resolveConfig of groups', () => {
+  const nodes = { labels: { pool: 'a' } };
+
+  test('fills shares and leaves out who has none', () => {
+    const shares = [{ model: 'm', max: 0.5 }, { tenant: 't' }];
+    expect(resolved({ groups: [{ name: 'a', nodes, shares }] }).scheduler.groups).toEqual([
+      {
+        name: 'a',
+        nodes: { ids: [], labels: { pool: 'a' } },
+        reservedFor: { models: [], tenants: [] },
+        shares: [
+          { holder: 'model', name: 'm', min: 0, max: 0.5 },
+          { holder: 'tenant', name: 't', min: 0, max: 1 },
+        ],
+      },
+    ]);
+  });
+
+  test('reports every broken rule by its path', () => {
+    const shares = [
+      { model: 'm', min: 0.7, max: 0.5 },
+      { model: 'm', tenant: 't' },
+      { tenant: 'unknown', min: 0.6 },
+      { model: 'alias', min: 2 },
+    ];
+    const input: ConfigInput = {
+      models: [{ id: 'm', aliases: ['alias'] }],
+      tenants: [{ id: 't' }],
+      groups: [
+        { name: 'a', nodes, shares, reservedFor: { tenants: ['nobody'] } },
+        { name: 'a', nodes: {} },
+      ],
+    };
+    expect(issuePaths(input)).toEqual([
+      'groups[0].shares[0].min',
+      'groups[0].shares[1]',
+      'groups[0].shares[2].tenant',
+      'groups[0].shares[3].min',
+      'groups[0].shares[3].model',
+      'groups[0].shares',
+      'groups[0].reservedFor.tenants[0]',
+      'groups[1].name',
+      'groups[1].nodes',
+    ]);
+  });
+
+  test('refuses more than 64 groups, and more than 64 shares of one', () => {
+    const shares = Array.from({ length: 65 }, (_, i) => ({ model: `m${i}` }));
+    const groups = Array.from({ length: 65 }, (_, i) => ({
+      name: `g${i}`,
+      nodes,
+      shares: i === 0 ? shares : [],
+    }));
+    expect(issuePaths({ groups })).toEqual(['groups', 'groups[0].shares']);
+  });
+});
+
 describe('resolveConfig', () => {
   test('gives a complete frozen configuration for an empty input', () => {
     const config = resolved({});

@@ -26,6 +26,7 @@ import type {
   ClassInput,
   ConfigInput,
   ConfigIssue,
+  GroupInput,
   ModelInput,
   NodeInput,
   Partially,
@@ -37,6 +38,7 @@ import type {
   ClassConfig,
   GatewayConfig,
   LimitsConfig,
+  GroupConfig,
   ModelConfig,
   NodeConfig,
   SchedulerConfig,
@@ -91,6 +93,7 @@ function buildScheduler(input: ConfigInput, memoryLimitBytes: Bytes): SchedulerC
     degrade: fill(defaultDegrade(classes), input.degrade),
     ladder: fill(DEFAULT_LADDER, input.ladder),
     models: present(input.models).map(buildModel),
+    groups: present(input.groups).map(buildGroup),
     tenantWeights: present(input.tenants).map((entry) => ({
       id: entry.id,
       weight: entry.weight ?? defaultOf('tenants[].weight'),
@@ -146,6 +149,21 @@ function limitsOf<Name extends string>(
 ): { readonly [K in Name]?: LimitsConfig } {
   if (limits === undefined) return {};
   return { [name]: fill(NO_LIMITS, limits) } as { readonly [K in Name]?: LimitsConfig };
+}
+
+function buildGroup(entry: GroupInput): GroupConfig {
+  const { nodes, reservedFor, shares } = entry;
+  return {
+    name: entry.name,
+    nodes: { ids: nodes.ids ?? [], labels: nodes.labels ?? {} },
+    reservedFor: { models: reservedFor?.models ?? [], tenants: reservedFor?.tenants ?? [] },
+    shares: (shares ?? []).map(({ model, tenant, min, max }) => ({
+      holder: model === undefined ? 'tenant' : 'model',
+      name: model ?? tenant ?? '',
+      min: min ?? defaultOf('groups[].shares[].min'),
+      max: max ?? defaultOf('groups[].shares[].max'),
+    })),
+  };
 }
 
 /** The default class of a tenant is the gateway's, lowered to the tenant's ceiling. */

@@ -31,6 +31,7 @@ export type SettingPath =
   | `classes[].${'weight' | 'shareMin' | 'firstByteMs' | 'completionMs'}`
   | 'tenants[].weight'
   | LimitSetting
+  | `groups[].shares[].${'min' | 'max'}`
   | 'nodes[].slots';
 
 const BOUNDS = {
@@ -404,6 +405,14 @@ const LISTS = {
     [1, 1_000],
     ['Most diffusion steps at this quality.', 'no default'],
   ),
+  'groups[].shares[].min': real(0, 'ratio', UNIT_SHARE, [
+    'Slots of the group kept free for the holder, rounded down.',
+    'nothing is kept unasked',
+  ]),
+  'groups[].shares[].max': real(1, 'ratio', UNIT_SHARE, [
+    'Most slots of the group that the holder may take, rounded down, at least one.',
+    'nothing is closed unasked',
+  ]),
   'nodes[].slots': whole(1, 'tasks', [1, 100_000], ['Absent: the engine is asked.', 'no default']),
 } as const;
 

@@ -246,6 +246,30 @@ export interface DegradeConfig {
   readonly flowWaitTimes: number;
 }
 
+/** Part of the slots of a node group that one model or tenant is kept free (`min`) or may hold at most (`max`). */
+export interface ShareConfig {
+  readonly holder: 'model' | 'tenant';
+  readonly name: string;
+  readonly min: Ratio;
+  readonly max: Ratio;
+}
+
+/** Nodes that are shared out between models and tenants; see placement/bulkhead.ts. */
+export interface GroupConfig {
+  readonly name: string;
+  /** A node is of the first group that names its id or whose labels, if any, it all has. */
+  readonly nodes: {
+    readonly ids: readonly NodeId[];
+    readonly labels: Readonly<Record<string, string>>;
+  };
+  /** Who alone may use the nodes: one of the models and one of the tenants. Empty lists exclude nobody. */
+  readonly reservedFor: {
+    readonly models: readonly ModelId[];
+    readonly tenants: readonly TenantId[];
+  };
+  readonly shares: readonly ShareConfig[];
+}
+
 export interface SchedulerConfig {
   readonly policy: 'spillway' | 'round-robin';
   readonly seed: number;
@@ -262,6 +286,8 @@ export interface SchedulerConfig {
   readonly degrade: DegradeConfig;
   readonly ladder: LadderConfig;
   readonly models: readonly ModelConfig[];
+  /** In order: a node is of the first group that fits. */
+  readonly groups: readonly GroupConfig[];
   /** Weights of configured tenants; a tenant that is absent has weight 1. */
   readonly tenantWeights: readonly { readonly id: TenantId; readonly weight: number }[];
   /** Limits of each tenant that has none of its own. */

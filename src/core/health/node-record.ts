@@ -9,6 +9,7 @@ import { RateCurve } from '../capacity/rate-curve.ts';
 import { NodePatience } from '../capacity/timeouts.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { AcceleratorMemory } from '../overload/accelerator-memory.ts';
+import type { NodeGroup } from '../placement/bulkhead.ts';
 import type { Seat } from '../placement/pool.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { ModelOffer } from '../request/needs.ts';
@@ -33,6 +34,10 @@ export class NodeRecord {
   /** Whether it serves a single model: then the overall rate is that model's, and nothing is ever swapped. */
   isSingleModel: boolean;
   seats: Seat[] = [];
+  /** Its node group, and what the group counts of it; see placement/bulkhead.ts. */
+  group: NodeGroup | null = null;
+  groupSlots = 0;
+  groupFree = 0;
   /** Node timer (see node-timer.ts). */
   readonly timer: HeapSlot<NodeRecord>;
 
@@ -269,6 +274,7 @@ export class NodeRecord {
     this.progressAt = now;
     this.lastUsedAt = now;
     task.runningIndex = this.running.push(task) - 1;
+    if (this.group !== null) this.group.enter(task);
     this.residentModel = task.spec.model;
     this.#plan(now);
   }
@@ -278,6 +284,7 @@ export class NodeRecord {
     const inflight = this.running.length;
     this.#integrate(now);
     if (!this.#dropRunning(task)) return;
+    if (this.group !== null) this.group.leave(task);
     this.boundUs = (this.#remainingOf(inflight, now) * (inflight - 1)) / inflight;
     this.progressAt = now;
     this.lastDoneAt = now;

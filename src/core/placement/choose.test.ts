@@ -74,7 +74,7 @@ class World {
 /** Mean completion time lost against the best of all nodes, relative to the best. */
 function regret(nodes: number, seed: number, load: number): number {
   const world = new World(nodes, seed);
-  const lane = world.fleet.laneFor('m', NO_NEEDS);
+  const lane = world.fleet.laneFor('m', NO_NEEDS, 't');
   if (typeof lane === 'string') throw new Error(lane);
   const capacity = world.nodes.reduce((sum, node) => sum + node.speed(1), 0);
   const meanWorkUs = 20_000 * (199 / Math.log(200));
@@ -130,7 +130,7 @@ describe('choose', () => {
       world.fleet.place(node, 0, CONFIG);
       return node;
     }) as [NodeRecord, NodeRecord];
-    const lane = world.fleet.laneFor('m', NO_NEEDS);
+    const lane = world.fleet.laneFor('m', NO_NEEDS, 't');
     if (typeof lane === 'string') throw new Error(lane);
     const choice = emptyChoice();
     world.start(taskRecord(1, { workUs: 2 * S }), fast);
@@ -153,7 +153,7 @@ describe('choose', () => {
       world.fleet.place(node, 0, CONFIG);
       return node;
     });
-    const lane = world.fleet.laneFor('m', NO_NEEDS);
+    const lane = world.fleet.laneFor('m', NO_NEEDS, 't');
     if (typeof lane === 'string') throw new Error(lane);
     const choice = emptyChoice();
     const config = { ...CONFIG, placement: { ...CONFIG.placement, swapMs: 12_000 } };

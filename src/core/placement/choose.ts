@@ -53,11 +53,15 @@ export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: C
   return swapUs(node, task, context.config) + task.deadlineWorkUs / node.nextRateOf(task.spec.model);
 }
 
-/** Fills `out` with the best seat with room and the best busy one. O(pools x buckets). */
+/**
+ * Fills `out` with the best seat with room and the best busy one, of those that no bulkhead closes to the task.
+ * O(pools x buckets).
+ */
 export function choose(pools: readonly Pool[], task: TaskRecord, context: ChooseContext, out: Choice): void {
   reset(out);
   for (let at = 0; at < pools.length; at++) {
     const pool = pools[at] as Pool;
+    if (pool.group !== null && pool.group.shutsOut(task)) continue;
     const { buckets } = pool;
     for (let index = 0; index < buckets.length; index++) {
       const bucket = buckets[index] as Bucket;

@@ -55,6 +55,7 @@ export function ineligibleReasons(
   const reasons: IneligibleReason[] = [];
   const need = missingNeed(offer, node.spec.labels['zone'] ?? '', task.spec.needs);
   if (need !== null) reasons.push(need);
+  if (node.group !== null && !node.group.mayTake(task)) reasons.push('bulkhead');
   if (node.cordoned) reasons.push('cordoned');
   if (node.draining) reasons.push('draining');
   if (node.ejectedUntil > now) reasons.push('ejected');

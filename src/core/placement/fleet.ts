@@ -14,7 +14,9 @@ import type { NodeRecord } from '../health/node-record.ts';
 import type { ClassRecord } from '../queue/flow.ts';
 import { Lane } from '../queue/lane.ts';
 import type { ModelOffer, Needs } from '../request/needs.ts';
+import type { NodeSpec } from '../scheduler/events.ts';
 import type { IneligibleReason } from '../scheduler/views.ts';
+import { groupFor, type NodeGroup } from './bulkhead.ts';
 import { isShutFor, missingNeed } from './eligibility.ts';
 import { Pool, type Seat } from './pool.ts';
 
@@ -37,6 +39,7 @@ export class Fleet {
   #classes: readonly ClassRecord[];
   #poolOrder = 0;
   #domainsAreStale = false;
+  #groups: readonly NodeGroup[] = [];
 
   constructor(classes: readonly ClassRecord[]) {
     this.#classes = classes;
@@ -64,8 +67,26 @@ export class Fleet {
     }
   }
 
+  /** Node groups with shares; empty when none is configured. */
+  get groups(): readonly NodeGroup[] {
+    return this.#groups;
+  }
+
+  /** Takes over other groups: nodes of an old or a new one are seated anew. The caller places all nodes. */
+  regroup(groups: readonly NodeGroup[]): void {
+    this.#groups = groups;
+    const moved = [...this.nodes.values()].filter(({ group, spec }) => group !== groupFor(groups, spec));
+    for (const node of moved) this.unseat(node);
+    for (const node of moved) this.seat(node);
+  }
+
+  groupFor(spec: NodeSpec): NodeGroup | null {
+    return this.#groups.length === 0 ? null : groupFor(this.#groups, spec);
+  }
+
   /** Seats a node in the pools of its offers. The caller places the seats. */
   seat(node: NodeRecord): void {
+    this.groupFor(node.spec)?.adopt(node);
     const models = [...node.offers.keys()].sort();
     const groups = models.length > MODELS_PER_NODE_MAX ? [models] : models.map((model) => [model]);
     node.seats = groups.map((group) => this.#poolFor(node, group).join(node));
@@ -81,6 +102,7 @@ export class Fleet {
       if (seat.pool.seats.size === 0) this.#dropPool(seat.pool);
     }
     node.seats = [];
+    node.group?.abandon(node);
     this.nodes.delete(node.spec.id);
   }
 
@@ -97,28 +119,31 @@ export class Fleet {
       if (isOpen && !isShut) seat.pool.place(seat, now, config);
       else seat.pool.unplace(seat);
     }
+    if (node.group !== null) node.group.count(node, now, config);
   }
 
-  /** The lane of a model and needs, or why no registered node could ever serve them. O(pools of the model). */
-  laneFor(model: string, needs: Needs): Lane | IneligibleReason {
+  /**
+   * The lane of a tenant's tasks with a model and needs, or why no registered node could ever serve them. O(pools of
+   * the model).
+   */
+  laneFor(model: string, needs: Needs, tenant: string): Lane | IneligibleReason {
     const entry = this.#models.get(model);
     if (entry === undefined) return 'model-not-offered';
     let missing: IneligibleReason | null = null;
     let matching = 0;
     for (const pool of entry.pools) {
-      const reason = missingNeed(pool.offers.get(model) as ModelOffer, pool.zone, needs);
+      const reason = missingIn(pool, model, needs, tenant);
       if (reason === null) matching += 1;
-      else missing = reason;
+      else if (missing !== 'bulkhead') missing = reason;
     }
     if (matching === entry.pools.length) {
-      entry.plain ??= this.#lane(entry.pools);
+      entry.plain ??= this.#lane(entry.pools, model);
       return entry.plain;
     }
     if (matching === 0) return missing as IneligibleReason;
     return this.#lane(
-      entry.pools.filter(
-        (pool) => missingNeed(pool.offers.get(model) as ModelOffer, pool.zone, needs) === null,
-      ),
+      entry.pools.filter((pool) => missingIn(pool, model, needs, tenant) === null),
+      model,
     );
   }
 
@@ -162,12 +187,14 @@ export class Fleet {
     }
   }
 
-  #lane(pools: readonly Pool[]): Lane {
+  /** Where models have shares, a lane is of one model: what closes its nodes to one task closes them to all. */
+  #lane(pools: readonly Pool[], model: string): Lane {
     if (this.#domainsAreStale) this.#partition();
-    const key = pools.map((pool) => pool.order).join(',');
+    const ownModel = pools.some(({ group }) => group?.hasModelShares === true) ? model : '';
+    const key = `${pools.map((pool) => pool.order).join(',')}${ownModel === '' ? '' : `|${ownModel}`}`;
     const known = this.lanes.get(key);
     if (known !== undefined) return known;
-    const lane = new Lane(key, [...pools], this.#classes);
+    const lane = new Lane(key, [...pools], this.#classes, ownModel);
     this.lanes.set(key, lane);
     for (const pool of pools) pool.lanes.push(lane);
     return lane;
@@ -175,11 +202,13 @@ export class Fleet {
 
   #poolFor(node: NodeRecord, models: readonly string[]): Pool {
     const offers = models.map((model) => node.offers.get(model) as ModelOffer);
-    const key = JSON.stringify([node.spec.labels['zone'] ?? '', offers.map(offerSignature)]);
+    const group = node.group?.config.name ?? '';
+    const key = JSON.stringify([group, node.spec.labels['zone'] ?? '', offers.map(offerSignature)]);
     const known = this.#pools.get(key);
     if (known !== undefined) return known;
     const pool = new Pool(key, this.#poolOrder++, node, models);
     this.#pools.set(key, pool);
+    node.group?.pools.add(pool);
     for (const model of models) {
       const entry = this.#models.get(model);
       if (entry === undefined) this.#models.set(model, { pools: [pool], plain: null });
@@ -194,6 +223,7 @@ export class Fleet {
 
   #dropPool(pool: Pool): void {
     this.#pools.delete(pool.key);
+    pool.group?.pools.delete(pool);
     for (const model of pool.offers.keys()) {
       const entry = this.#models.get(model) as ModelPools;
       entry.pools.splice(entry.pools.indexOf(pool), 1);
@@ -202,6 +232,13 @@ export class Fleet {
     }
     this.lanesAreStale = true;
   }
+}
+
+/** What a pool lacks for the task, or null. */
+function missingIn(pool: Pool, model: string, needs: Needs, tenant: string): IneligibleReason | null {
+  const need = missingNeed(pool.offers.get(model) as ModelOffer, pool.zone, needs);
+  if (need !== null || pool.group === null) return need;
+  return pool.group.isFor(model, tenant) ? null : 'bulkhead';
 }
 
 function rootOf(sets: ReadonlyMap<Pool, Pool>, pool: Pool): Pool {

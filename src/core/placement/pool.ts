@@ -12,6 +12,7 @@ import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { ModelOffer } from '../request/needs.ts';
+import type { NodeGroup } from './bulkhead.ts';
 
 const BUCKET_FACTOR = 1.25;
 const BUCKETS = 64;
@@ -70,6 +71,8 @@ export class Pool {
   readonly zone: string;
   /** The one model of the pool, or null where it is shared by nodes of many. */
   readonly soleModel: string | null;
+  /** The node group that all its nodes are of, if any. */
+  readonly group: NodeGroup | null;
   readonly seats: Set<Seat> = new Set();
   readonly lanes: Lane[] = [];
   backloggedLanes = 0;
@@ -94,6 +97,7 @@ export class Pool {
     this.offers = new Map(models.map((model) => [model, node.offers.get(model) as ModelOffer]));
     this.soleModel = models.length === 1 ? (models[0] as string) : null;
     this.zone = node.spec.labels['zone'] ?? '';
+    this.group = node.group;
   }
 
   /** Summed rate of the open nodes at full use. */

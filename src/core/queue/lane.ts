@@ -23,6 +23,9 @@ export function octaveOf(workUs: RefUs): number {
   return 31 - Math.clz32(Math.min(1 << 30, 1 + Math.floor(workUs / 1_000)));
 }
 
+/** All octaves of a flow, as a set of bits. */
+const EVERY_OCTAVE = -1;
+
 /** Waiting tasks of one flow, lane and size octave. */
 export class Octave extends DeadlineHeap {
   octave = 0;
@@ -143,6 +146,10 @@ export class Lane {
   readonly key: string;
   readonly pools: readonly Pool[];
   readonly classes: readonly LaneClass[];
+  /** The only model of its tasks where node groups have shares of models; else ''. */
+  readonly model: string;
+  /** Whether some of its nodes are of a group, so that not every task may take every node. */
+  readonly hasGroups: boolean;
   tasks = 0;
   workUs: RefUs = 0;
   /** Fairness between lanes that share a node: served work over the weight of the classes waiting. */
@@ -161,7 +168,9 @@ export class Lane {
   #ceiling = 0;
   readonly #touched: LaneFlow[] = [];
 
-  constructor(key: string, pools: readonly Pool[], classes: readonly ClassRecord[]) {
+  constructor(key: string, pools: readonly Pool[], classes: readonly ClassRecord[], model = '') {
+    this.model = model;
+    this.hasGroups = pools.some((pool) => pool.group !== null);
     const domain = pools[0]?.domain ?? 0;
     this.key = key;
     this.pools = pools;
@@ -244,6 +253,21 @@ export class Lane {
     laneFlow.scanned += task.workUs / flow.weight;
     laneClass.scanned += task.workUs / laneClass.classRecord.weight;
     laneClass.flows.update(laneFlow.slot, laneFlow.head() === null ? Number.POSITIVE_INFINITY : laneFlow.tag);
+  }
+
+  /** Steps over all that the task's flow has here, for the rest of this scan, without counting it as served. */
+  holdFlow(task: TaskRecord): void {
+    const laneFlow = task.laneFlow as LaneFlow;
+    if (laneFlow.closedOctaves === 0) this.#touched.push(laneFlow);
+    laneFlow.closedOctaves = EVERY_OCTAVE;
+    laneFlow.laneClass.flows.update(laneFlow.slot, Number.POSITIVE_INFINITY);
+  }
+
+  /** The first task of a flow that the current scan has not held, or null. */
+  headOf(flow: Flow): TaskRecord | null {
+    const laneClass = this.classes[flow.classRecord.index];
+    for (const laneFlow of flow.laneFlows) if (laneFlow.laneClass === laneClass) return laneFlow.head();
+    return null;
   }
 
   /** Ends a scan: what was held counts as waiting again. */

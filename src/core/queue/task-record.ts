@@ -68,6 +68,8 @@ export class TaskRecord {
   triedNodes: NodeId[] | null = null;
   brokenNodes = 0;
   isAborting = false;
+  /** A node group was closed to it once; counted once. */
+  wasShutOut = false;
   hasFirstByte = false;
   decidedAt: MonoUs = 0;
   sentAt: MonoUs = 0;
@@ -105,6 +107,7 @@ export class TaskRecord {
     this.triedNodes = null;
     this.brokenNodes = 0;
     this.isAborting = false;
+    this.wasShutOut = false;
     this.hasFirstByte = false;
     this.reservedDoneAt = 0;
     this.reservedUntil = 0;

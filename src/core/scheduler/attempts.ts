@@ -154,6 +154,8 @@ function failed(state: SchedulerState, { task, node, result, isCut }: Failure): 
     if (!isCut && breaksNode(result.failure) && isHealthy(node)) isPoison = strike(state, task, node);
     speaksAgainst(state, node, task, result.failure);
   }
+  // Before anything is placed anew: a node that was just ejected takes nothing, and counts for no group.
+  refreshNode(state, node);
   if (isPoison) return settle(state, task, { kind: 'failed', reason: 'poison', hint: NO_RETRY });
   const shut = modelShut(state, task.spec.model);
   if (result.retryable && shut === null && retry(state, task, node)) return;
@@ -202,7 +204,7 @@ function strike(state: SchedulerState, task: TaskRecord, node: NodeRecord): bool
 function retry(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
   task.triedNodes = [...(task.triedNodes ?? []), node.spec.id];
   if (task.hasFirstByte) return false;
-  const lane = state.fleet.laneFor(task.spec.model, task.spec.needs);
+  const lane = state.fleet.laneFor(task.spec.model, task.spec.needs, task.spec.tenant);
   if (typeof lane === 'string' || !mayTryElsewhere(state, task, lane)) return false;
   const way = makeWay(state, lane, task);
   if (way === 'refused') return false;

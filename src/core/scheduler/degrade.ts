@@ -79,7 +79,7 @@ function goesOnAs(
 
 /** A lesser task after a failed attempt is a retry: bounded, paid for, and on another node. */
 function mayGoElsewhere(state: SchedulerState, task: TaskRecord): boolean {
-  const lane = state.fleet.laneFor(task.spec.model, task.spec.needs);
+  const lane = state.fleet.laneFor(task.spec.model, task.spec.needs, task.spec.tenant);
   return typeof lane !== 'string' && mayTryElsewhere(state, task, lane);
 }
 

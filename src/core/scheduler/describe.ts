@@ -3,6 +3,7 @@ import { invariant } from '../../base/assert.ts';
 import { type DurationMs, type MonoUs, msToUs } from '../../base/units.ts';
 import { laneCapacity } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
+import type { NodeGroup } from '../placement/bulkhead.ts';
 import type { Holding } from '../queue/flow.ts';
 import { totalOf } from '../admission/bounds.ts';
 import { type LadderView, ladderView } from '../overload/view.ts';
@@ -97,6 +98,22 @@ function memoryOf(state: SchedulerState, node: NodeRecord, now: MonoUs): NodeMem
   };
 }
 
+function groupView({ config, slots, free, kept, shares }: NodeGroup): unknown {
+  return {
+    name: config.name,
+    slots,
+    free,
+    kept,
+    shares: shares.map(({ config: { holder, name }, held, slotsMin, slotsMax }) => ({
+      holder,
+      name,
+      held,
+      slotsMin,
+      slotsMax,
+    })),
+  };
+}
+
 /** O(queued tasks): one walk over the flows. Callers cache it. */
 function queueView(state: SchedulerState, now: MonoUs): QueueView {
   const byModel = new Map<string, Group>();
@@ -184,6 +201,7 @@ function dumpOf(state: SchedulerState, now: MonoUs): unknown {
       isHeld: state.heldLanes.has(lane),
       reservations: lane.reservations,
     })),
+    groups: state.fleet.groups.map(groupView),
     nodes: [...state.fleet.nodes.values()].map((node) => ({
       ...nodeView(state, node, now),
       running: [...node.running].map((task) => task.spec.id),

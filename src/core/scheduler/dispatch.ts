@@ -13,6 +13,7 @@
 import type { DurationUs, MonoUs } from '../../base/units.ts';
 import { bestServiceUs, laneDrainUs } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
+import type { NodeGroup } from '../placement/bulkhead.ts';
 import { choose, deadlineServiceUs, serviceUs } from '../placement/choose.ts';
 import { isShutFor } from '../placement/eligibility.ts';
 import type { Seat } from '../placement/pool.ts';
@@ -57,15 +58,19 @@ export function dispatchNode(state: SchedulerState, node: NodeRecord): void {
   for (const lane of lanes) if (hasRoomFor(lane, node)) offer(state, lane, node);
 }
 
-/** Offers one node with room to the lane, until it has none or nobody wants it. */
+/** Offers one node with room to the lane, until it has none or nobody wants it, or may take it. */
 function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
   if (isDeclined(state, lane, node)) return recheckAt(state, lane, lane.declinedUntil);
   const { held } = state;
   held.clear();
   let heldMax = state.config.placement.heldMax;
-  while (hasRoomFor(lane, node) && held.size < heldMax) {
+  while (hasRoomFor(lane, node) && held.size < heldMax && node.group?.hasSpareFor(lane.model) !== false) {
     const task = lane.next();
     if (task === null) break;
+    if (node.group?.shutsOut(task) === true) {
+      lane.holdFlow(task);
+      continue;
+    }
     if (evictIfShut(state, task)) continue;
     const isReserved = hasFreshReservation(task, node, state.now);
     const waits = isReserved ? takeOrWait(state, lane, task, node) : placeOrWait(state, lane, task);
@@ -79,13 +84,32 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
     if (loss <= affordableUs(state, lane)) heldMax = Math.min(heldMax, COMPARED_MIN);
   }
   while (hasRoomFor(lane, node) && releaseTo(state, lane, node));
+  if (node.group?.hasSpareFor(lane.model) === false) offerToClaimants(state, lane, node);
   lane.endScan();
   if (held.size > 0 && hasRoomFor(lane, node)) decline(state, lane, node);
   scheduleRecheck(state, lane);
 }
 
+/** What is free of the node's group is kept: only who has a claim may take it, and none of the others is looked at. */
+function offerToClaimants(state: SchedulerState, lane: Lane, node: NodeRecord): void {
+  const group = node.group as NodeGroup;
+  for (const share of group.shares) {
+    if (share.config.holder !== 'tenant') continue;
+    for (const { flows } of state.classes) {
+      const flow = flows.get(share.config.name);
+      while (flow !== undefined && hasRoomFor(lane, node) && share.unused > 0) {
+        const task = lane.headOf(flow);
+        if (task === null || group.shutsOut(task)) break;
+        if (evictIfShut(state, task)) continue;
+        if (placeOrWait(state, lane, task)) hold(state, lane, task);
+      }
+    }
+  }
+}
+
 /** Looks at every idle node of the lane again. */
 export function dispatchLane(state: SchedulerState, lane: Lane): void {
+  if (lane.hasGroups) return offerEverySeat(state, lane);
   const { held } = state;
   held.clear();
   while (held.size < state.config.placement.heldMax && hasRoom(lane)) {
@@ -101,6 +125,34 @@ export function dispatchLane(state: SchedulerState, lane: Lane): void {
   }
   lane.endScan();
   scheduleRecheck(state, lane);
+}
+
+/** Offers the nodes with room one by one, since not every task may take every node. O(pools x buckets + tasks placed). */
+function offerEverySeat(state: SchedulerState, lane: Lane): void {
+  for (const { buckets } of lane.pools) {
+    for (const { roomy } of buckets) {
+      let seat = roomy.peek();
+      for (let last: Seat | undefined; seat !== undefined && seat !== last && lane.tasks > 0; ) {
+        last = seat;
+        offer(state, lane, seat.node);
+        seat = roomy.peek();
+      }
+    }
+  }
+}
+
+/** Groups in which somebody who was kept out may have a place now: whoever waits there is asked again. */
+export function dispatchOpenedGroups(state: SchedulerState): void {
+  for (const group of state.fleet.groups) {
+    if (!group.hasOpened) continue;
+    group.hasOpened = false;
+    for (const pool of group.pools) {
+      if (pool.roomySeats === 0) continue;
+      for (const lane of [...pool.lanes].sort((a, b) => a.laneTag - b.laneTag)) {
+        if (lane.tasks > 0) dispatchLane(state, lane);
+      }
+    }
+  }
 }
 
 /** A queued task that just arrived: it alone is considered, since nothing changed for those who wait already. */
@@ -209,9 +261,10 @@ function lossUs(state: SchedulerState, task: TaskRecord, doneAt: MonoUs, node: N
   return state.now + serviceUs(node, task, state.context) / node.rankFactor - doneAt;
 }
 
-/** Whether no earlier attempt and no breaker keep the task off the node. */
+/** Whether no earlier attempt, no breaker and no bulkhead keep the task off the node. */
 function mayRunOn(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
-  return task.triedNodes?.includes(node.spec.id) !== true && !isShutFor(node, task.spec.model, state.context);
+  if (task.triedNodes?.includes(node.spec.id) === true || node.group?.shutsOut(task) === true) return false;
+  return !isShutFor(node, task.spec.model, state.context);
 }
 
 function affordableUs(state: SchedulerState, lane: Lane): DurationUs {

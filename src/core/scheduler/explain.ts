@@ -2,6 +2,7 @@
 import type { DurationUs, MonoUs } from '../../base/units.ts';
 import { laneCapacity } from '../admission/feasibility.ts';
 import { ineligibleReasons } from '../placement/eligibility.ts';
+import type { NodeGroup } from '../placement/bulkhead.ts';
 import type { Lane } from '../queue/lane.ts';
 import { isMoreUrgent, type TaskRecord } from '../queue/task-record.ts';
 import { hasRoom } from './dispatch.ts';
@@ -59,6 +60,9 @@ function gatesOf(state: SchedulerState, lane: Lane, task: TaskRecord, now: MonoU
   if (lane.pools.every((pool) => pool.openSeats === 0)) {
     return [{ gate: 'no-open-node', sinceMs, detail: 'Every node that could serve it is closed by a mark' }];
   }
+  const closed = closedGroups(lane, task);
+  if (closed.size > 0 && lane.pools.every(({ group, roomySeats }) => roomySeats === 0 || closed.has(group)))
+    return [...closed.values()].map((detail) => ({ gate: 'bulkhead', sinceMs, detail }));
   if (!hasRoom(lane)) {
     const share = (lane.shareOf(task.flow) * 100).toFixed(1);
     return [
@@ -77,6 +81,16 @@ function gatesOf(state: SchedulerState, lane: Lane, task: TaskRecord, now: MonoU
       detail: `A node is idle, but a busy one is expected to finish it sooner; decided anew within ${recheckMs} ms`,
     },
   ];
+}
+
+/** The node groups of the lane that are closed to the task, each with its reason. */
+function closedGroups(lane: Lane, task: TaskRecord): ReadonlyMap<NodeGroup | null, string> {
+  const closed = new Map<NodeGroup | null, string>();
+  for (const { group } of lane.pools) {
+    const reason = group?.explain(task) ?? null;
+    if (reason !== null) closed.set(group, reason);
+  }
+  return closed;
 }
 
 function unblockOf(lane: Lane, nodes: readonly NodeRow[]): string {

@@ -44,6 +44,7 @@ export function doubtfulNodeFor(state: SchedulerState, lane: Lane, task: TaskRec
     const node = pool.fastest();
     if (
       node === undefined ||
+      pool.group?.shutsOut(task) === true ||
       isShutFor(node, task.spec.model, state.context) ||
       node.running.length > 0 ||
       !node.hasRoom(state.now, state.config)

@@ -51,7 +51,8 @@ function registerNode(state: SchedulerState, spec: NodeSpec, memory: NodeMemory 
   if (known !== undefined) {
     const hasSameOffer =
       JSON.stringify(known.spec.models) === JSON.stringify(spec.models) &&
-      known.spec.labels['zone'] === spec.labels['zone'];
+      known.spec.labels['zone'] === spec.labels['zone'] &&
+      known.group === state.fleet.groupFor(spec);
     if (!hasSameOffer) {
       state.fleet.unseat(known);
       forgetNode(state, known);

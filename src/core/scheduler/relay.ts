@@ -7,6 +7,7 @@ import type { SchedulerConfig } from '../config/types.ts';
 import type { ClassRecord } from '../queue/flow.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
+import { groupsOf, isGroupedAlike } from '../placement/bulkhead.ts';
 import { forgetBreakers } from './breakers.ts';
 import { dispatchLane, hasRoom } from './dispatch.ts';
 import { nextLook } from './retry-hint.ts';
@@ -24,6 +25,7 @@ export function relayWhenDue(state: SchedulerState): void {
 
 export function reconfigure(state: SchedulerState, config: SchedulerConfig): void {
   const classes = classRecords(config, state.classByName);
+  const isGrouped = isGroupedAlike(state.config, config);
   const isSame =
     classes.length === state.classes.length &&
     classes.every((c, i) => c.config.name === state.classes[i]?.config.name);
@@ -38,6 +40,7 @@ export function reconfigure(state: SchedulerState, config: SchedulerConfig): voi
   applyConfig(state, config);
   if (state.modelsOff.size > 0) evictSwitchedOff(state);
   if (!state.gates.isWatching('breaker')) forgetBreakers(state);
+  if (!isGrouped) state.fleet.regroup(groupsOf(config, state.gates));
   for (const lane of state.fleet.lanes.values()) lane.reweigh();
   for (const node of state.fleet.nodes.values()) state.fleet.place(node, state.now, config);
 }
@@ -62,7 +65,7 @@ function relay(state: SchedulerState, classes: ClassRecord[], config: SchedulerC
   for (const task of state.tasks.values()) moveFlow(state, task, config, previous);
   const lanes = new Set<Lane>();
   for (const task of tasks) {
-    const lane = state.fleet.laneFor(task.spec.model, task.spec.needs);
+    const lane = state.fleet.laneFor(task.spec.model, task.spec.needs, task.spec.tenant);
     if (typeof lane === 'string') {
       settleOrDegrade(state, task, { kind: 'evicted', reason: 'no-node', hint: nextLook(state) });
       continue;

@@ -37,7 +37,7 @@ export function keepPlace(state: SchedulerState, task: TaskRecord, outcome: Outc
   const { now, retryMarks } = state;
   const { afterUs } = outcome.hint;
   retryMarks.note(task.fingerprint, afterUs, now);
-  const lane = state.fleet.laneFor(task.spec.model, task.spec.needs);
+  const lane = state.fleet.laneFor(task.spec.model, task.spec.needs, task.spec.tenant);
   const laneFlow = typeof lane === 'string' ? undefined : lane.flowHere(task.flow);
   if (typeof lane === 'string' || laneFlow === undefined || !state.gates.isOn('retry-shed')) return;
   const rate = laneCapacity(lane) * lane.shareOf(task.flow);

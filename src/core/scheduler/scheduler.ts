@@ -17,7 +17,7 @@ import { attemptEnded, attemptFirstByte, attemptSent, cancel, expire } from './a
 import type { Scheduler } from './contract.ts';
 import { viewsOf } from './describe.ts';
 import { degradePending } from './degrade.ts';
-import { dispatchLane, hasRoom } from './dispatch.ts';
+import { dispatchLane, dispatchOpenedGroups, hasRoom } from './dispatch.ts';
 import { SILENT_SINK } from './effects.ts';
 import type { SchedulerEvent } from './events.ts';
 import { type LadderWish, overrideOf } from '../overload/override.ts';
@@ -53,6 +53,7 @@ const spillwayRules: SchedulerRules = {
     // Before the event, which may be about one of them; and after it.
     if (state.degrading.length > 0) degradePending(state);
     handle(state, event);
+    if (state.fleet.groups.length > 0) dispatchOpenedGroups(state);
     if (state.degrading.length > 0) degradePending(state);
   },
   nextWakeAt,

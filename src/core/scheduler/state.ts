@@ -17,6 +17,7 @@ import type { NodeRecord } from '../health/node-record.ts';
 import { Limits } from '../limits/index.ts';
 import { type Choice, type ChooseContext, emptyChoice } from '../placement/choose.ts';
 import { Ladder } from '../overload/ladder.ts';
+import { groupsOf } from '../placement/bulkhead.ts';
 import { Fleet } from '../placement/fleet.ts';
 import { DeadlineWheel } from '../queue/deadline-wheel.ts';
 import { ClassRecord, effectiveWeights, Flow, type Holding } from '../queue/flow.ts';
@@ -152,6 +153,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
     now: 0,
   };
   applyConfig(state, config);
+  state.fleet.regroup(groupsOf(config, state.gates));
   return state;
 }
 

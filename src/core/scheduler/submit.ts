@@ -47,7 +47,7 @@ export function enter(state: SchedulerState, task: TaskRecord): Rejection | null
   const limited = state.limits.isActive ? reserveLimits(state, task) : null;
   if (limited !== null) return limited;
   if (state.modelsOff.size > 0 && state.modelsOff.has(spec.model)) return SWITCHED_OFF;
-  const lane = state.fleet.laneFor(spec.model, spec.needs);
+  const lane = state.fleet.laneFor(spec.model, spec.needs, spec.tenant);
   if (typeof lane === 'string') return refusedWithoutLane(state, spec, lane);
   task.ladder = state.ladder.of(spec.model, lane, state.now);
   const shed = state.ladder.isRaised ? shedByLadder(state, lane, task) : null;
@@ -166,6 +166,10 @@ function rejection(reason: RejectReason, hint: RetryHint): Rejection {
 const SOON: RetryHint = Object.freeze({ retryable: true, afterUs: 0 });
 const POISON = rejection('poison', NO_RETRY);
 const TOO_SLOW = rejection('too-slow', NO_RETRY);
+const RESERVED: Rejection = {
+  ...rejection('no-node', NO_RETRY),
+  cause: 'every node that could serve it is of a node group that is reserved to others',
+};
 const SWITCHED_OFF: Rejection = {
   ...rejection('no-node', SOON),
   cause: 'the model is switched off by configuration',
@@ -175,6 +179,10 @@ function refusedWithoutLane(state: SchedulerState, spec: TaskSpec, missing: Inel
   if (missing === 'model-not-offered') {
     const isConfigured = state.config.models.some((model) => model.id === spec.model);
     return isConfigured ? rejection('no-node', nextLook(state)) : rejection('unknown-model', NO_RETRY);
+  }
+  if (missing === 'bulkhead') {
+    state.gates.refuses('bulkhead');
+    return RESERVED;
   }
   return rejection(missing === 'context-too-long' ? 'context-too-long' : 'capability-missing', NO_RETRY);
 }

@@ -61,7 +61,9 @@ export type IneligibleReason =
   | 'reading-full'
   | 'refused-recently'
   | 'half-open-busy'
-  | 'slow-start';
+  | 'slow-start'
+  /** A share or reservation of its node group. */
+  | 'bulkhead';
 
 export interface GateView {
   readonly gate: string;
