@@ -107,6 +107,14 @@ export class VirtualRun {
     this.apply({ kind: 'tick' });
   }
 
+  /** A node is started again: what ran on it ends with a broken connection. */
+  breakOff(nodeId: NodeId): void {
+    for (const [taskId, { node }] of this.#running) {
+      if (node.spec.id === nodeId)
+        this.#end(taskId, -1, { kind: 'failed', failure: 'reset', retryable: true });
+    }
+  }
+
   get running(): number {
     return this.#running.size;
   }

@@ -16,6 +16,7 @@ import type { ModelOffer } from '../request/needs.ts';
 import type { NodeSpec } from '../scheduler/events.ts';
 import { FailureScore } from './failure-score.ts';
 import { ModelOnNode } from './model-breakers.ts';
+import { PaceScore } from './pace-score.ts';
 import type { NodeState } from './state.ts';
 
 /** Baseline of a node's own speed moves this slowly: a hundredfold slower than the rate itself matters. */
@@ -74,6 +75,8 @@ export class NodeRecord {
   #inflightUs = 0;
   #integratedAt: MonoUs = 0;
   readonly #byModel: Map<string, RateCurve> = new Map();
+  /** Made by a first task that tells something of its speed. */
+  readonly #paces: Map<string, PaceScore> = new Map();
   baselineRate: Rate = 0;
   residentModel = '';
 
@@ -117,6 +120,7 @@ export class NodeRecord {
     this.spec = spec;
     this.offers = offersOf(spec);
     this.isSingleModel = this.offers.size === 1;
+    for (const model of this.#paces.keys()) if (!this.offers.has(model)) this.#paces.delete(model);
     for (const model of this.breakers?.keys() ?? []) {
       if (this.offers.size === 1 || !this.offers.has(model)) this.forgetBreaker(model);
     }
@@ -204,6 +208,21 @@ export class NodeRecord {
     else if (this.baselineRate > 0) this.baselineRate += BASELINE_STEP * (rate - this.baselineRate);
   }
 
+  /** Whether the node does this model as fast as it used to. At most one score per model that it offers. */
+  paceOf(model: string): PaceScore {
+    const known = this.#paces.get(model);
+    if (known !== undefined) return known;
+    const created = new PaceScore();
+    this.#paces.set(model, created);
+    return created;
+  }
+
+  /** What it does now is what it does: it is not exiled for being slower than it was. */
+  acceptPace(): void {
+    this.baselineRate = this.speed(1);
+    this.#paces.clear();
+  }
+
   /**
    * What was measured a while ago is no proof any more: a node that was slow for a time would be refused everything
    * with a short deadline, and so never show that it has recovered.
@@ -211,6 +230,7 @@ export class NodeRecord {
   doubtRates(): void {
     this.#overall.doubt();
     this.#byModel.clear();
+    this.#paces.clear();
     this.baselineRate = 0;
   }
 

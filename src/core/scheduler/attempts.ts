@@ -126,11 +126,16 @@ function succeeded(
   done: { readonly elapsedUs: DurationUs; readonly usage: Usage | undefined },
 ): void {
   const actualUs = workModelOf(state, task.spec.model).actual(done.usage, task.workUs);
-  node.learn(task.spec.model, actualUs, done.elapsedUs, node.meanInflight(task, state.now));
+  const inflight = node.meanInflight(task, state.now);
+  node.learn(task.spec.model, actualUs, done.elapsedUs, inflight);
   state.margin.observe(done.elapsedUs, task.predictedUs);
   state.budget.deposit(actualUs, state.config.retry);
   correct(task, actualUs);
-  if (isEvidence(node, task.decidedAt)) afterSuccess(state, node, task, done.elapsedUs);
+  if (isEvidence(node, task.decidedAt)) {
+    const { healthMin } = state.config.placement;
+    const pace = node.paceOf(task.spec.model);
+    afterSuccess(state, node, task, pace.record(actualUs, done.elapsedUs, inflight, healthMin));
+  }
   // It broke a node before and was served now: it was not the cause.
   if (task.brokenNodes > 0) state.poison.forgive(task.fingerprint);
   if (!task.isSettled) task.ladder?.window.add(true, state.now);

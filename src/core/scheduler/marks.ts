@@ -16,8 +16,6 @@ import type { SchedulerState } from './state.ts';
 const FAILED_PROBES_MAX = 2;
 /** Longest time for which a node's own retry-after is believed. */
 const REFUSED_US_MAX: DurationUs = 60_000_000;
-/** Tasks that took less say nothing of a node's own speed. */
-const SLOW_TASK_US_MIN: DurationUs = 50_000;
 
 /** Brings index, state and timer in line with the node's marks. Call after every change of a node. */
 export function refreshNode(state: SchedulerState, node: NodeRecord): void {
@@ -52,7 +50,7 @@ export function afterSuccess(
   state: SchedulerState,
   node: NodeRecord,
   task: TaskRecord,
-  tookUs: DurationUs,
+  isSlowed: boolean,
 ): void {
   if (node.breakers !== null || state.modelBreakers.size > 0) modelSucceeded(state, node, task);
   // What it stood trial for is proven to be over.
@@ -64,8 +62,8 @@ export function afterSuccess(
   node.refusedUntil = 0;
   if (node.successes >= state.config.health.slowStartTasks) node.ejections = 0;
   node.failures.record(true, state.now);
-  if (isTooSlow(state, node, tookUs)) {
-    node.baselineRate = node.speed(1);
+  if (isSlowed && hasOtherNodes(node)) {
+    node.acceptPace();
     eject(state, node);
   }
 }
@@ -145,13 +143,7 @@ function suspect(state: SchedulerState, node: NodeRecord): void {
   node.suspectUntil = Math.max(node.suspectUntil, state.now + state.config.health.suspectLeaseMs * 1_000);
 }
 
-/**
- * Below the least health by its own speed. Ejecting it once gives it a trial and a new baseline, not an exile. Never
- * while no other node could take its work, and never for short tasks, whose times tell more of the network and of a
- * busy gateway than of the node.
- */
-function isTooSlow(state: SchedulerState, node: NodeRecord, tookUs: DurationUs): boolean {
-  if (node.baselineRate === 0 || tookUs < SLOW_TASK_US_MIN) return false;
-  if (node.speed(1) >= node.baselineRate * state.config.placement.healthMin) return false;
+/** Never while no other node could take its work. */
+function hasOtherNodes(node: NodeRecord): boolean {
   return node.seats.every((seat) => seat.pool.openSeats > 1);
 }
