@@ -189,6 +189,28 @@ export const CASES: readonly KnownCase[] = [
         ],
         titles: 'a node that was ejected > is still ejected after the gateway was started again',
       },
+      {
+        what: 'a failure is written down before it has led to anything',
+        edits: [
+          {
+            file: `${FLEET}/roster.ts`,
+            original: "      else if (end === 'failed') node.saveDue = true;\n",
+            mutated: '',
+          },
+        ],
+        titles: 'a gateway that is killed without warning > knows two failures',
+      },
+      {
+        what: 'breakers of models come back with the node after a crash',
+        edits: [
+          {
+            file: `${SCHEDULER}/node-events.ts`,
+            original: 'memory.breakers ?? []',
+            mutated: '[]',
+          },
+        ],
+        titles: 'a gateway that is killed without warning > knows the model',
+      },
     ],
   },
   {

@@ -2,14 +2,14 @@
  * Amnesia (publicly reported as Layr-Labs/d-inference#512): a bad node reconnects and is clean. Here health is
  * remembered by the node's stable id.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { StartedGateway } from '../../src/apps/gateway/start-gateway.ts';
-import { ask, type CaseBench, createCaseBench, nodeRow } from '../support/case-bench.ts';
-import { call } from './cli-fixture.ts';
-import { type NodeScript, sendJson, type TestNode } from './edge-fixture.ts';
+import { ask, type CaseBench, createCaseBench, nodeRow, within } from '../support/case-bench.ts';
+import { call, createFixture, type Fixture, type RunningCli } from './cli-fixture.ts';
+import { completion, type NodeScript, sendJson, type TestNode } from './edge-fixture.ts';
 
 const BAD: NodeScript = (res) => sendJson(res, 500, { error: { message: 'broken' } });
 /** Failures in a row that eject a node. */
@@ -93,5 +93,76 @@ describe('a node that reconnects after each failure', () => {
       await connectNode(started, node, credential);
     }
     expect((await nodeRow(started, 'volunteer')).state).toBe('ejected');
+  });
+});
+
+describe('a gateway that is killed without warning', () => {
+  let fixture: Fixture;
+
+  beforeEach(() => {
+    fixture = createFixture();
+    writeFileSync(join(fixture.folder, 'spillway.yaml'), 'health: { ejectMs: 60000 }\n');
+  });
+
+  afterEach(() => fixture.end());
+
+  const serve = (): Promise<RunningCli> => fixture.serve(['--config', join(fixture.folder, 'spillway.yaml')]);
+
+  async function register(running: RunningCli, node: TestNode, models: readonly string[]): Promise<void> {
+    const { adminUrl, adminTokenFile } = running.document;
+    const token = readFileSync(adminTokenFile, 'utf8').trim();
+    const body = { id: 'volunteer', url: node.url, models, slots: 1 };
+    expect((await call(`${adminUrl}/spillway/v1/nodes`, { token, body })).status).toBe(201);
+  }
+
+  async function row(running: RunningCli): Promise<Record<string, unknown>> {
+    const { adminUrl, adminTokenFile } = running.document;
+    const token = readFileSync(adminTokenFile, 'utf8').trim();
+    return (await call(`${adminUrl}/spillway/v1/nodes/volunteer`, { token })).json;
+  }
+
+  /** Until the write-ahead log of the registry holds the text; then the process dies. */
+  async function killOnceSaved(running: RunningCli, text: string): Promise<void> {
+    const log = join(fixture.folder, 'state', 'registry.sqlite-wal');
+    const isSaved = (): boolean => existsSync(log) && readFileSync(log, 'latin1').includes(text);
+    await within(10_000, `the registry holds ${text}`, isSaved);
+    running.child.kill('SIGKILL');
+    await running.ended();
+  }
+
+  it('knows two failures of a node that was not ejected yet: a third one is enough', async () => {
+    const node = await bench.node(BAD);
+    const first = await serve();
+    await register(first, node, ['tiny']);
+    for (let i = 0; i < FAILURES - 1; i++) expect((await ask(first.document.dataUrl)).status).toBe(502);
+    expect(await row(first)).toMatchObject({ state: 'unverified', ejections: 0 });
+    await killOnceSaved(first, '"score":4.1588');
+    const second = await serve();
+    expect((await ask(second.document.dataUrl)).status).toBe(502);
+    expect(await row(second)).toMatchObject({ state: 'ejected', ejections: 1 });
+    expect(posts(node)).toBe(FAILURES);
+  });
+
+  it('knows the model that a node of several does not get any more, and gives it the others', async () => {
+    const node = await bench.node((res, seen) => {
+      if (seen.body.includes('"tiny"')) sendJson(res, 500, { error: { message: 'broken' } });
+      else sendJson(res, 200, completion('well'));
+    });
+    const first = await serve();
+    await register(first, node, ['tiny', 'sound']);
+    expect((await ask(first.document.dataUrl, { model: 'sound' })).status).toBe(200);
+    for (let i = 0; i < FAILURES; i++) expect((await ask(first.document.dataUrl)).status).toBe(502);
+    await killOnceSaved(first, '"opens":1');
+    const second = await serve();
+    expect(await row(second)).toMatchObject({
+      ejections: 0,
+      breakers: [{ model: 'tiny', scope: 'node', state: 'open', opens: 1 }],
+    });
+    const refused = await ask(second.document.dataUrl);
+    expect([refused.status, refused.headers['x-spillway-reason']]).toEqual([503, 'no-node']);
+    expect((await ask(second.document.dataUrl, { model: 'sound' })).status).toBe(200);
+    expect(node.seen.filter((seen) => seen.method === 'POST' && seen.body.includes('"tiny"'))).toHaveLength(
+      FAILURES,
+    );
   });
 });

@@ -7,7 +7,7 @@
  * With normal noise that is the likelihood ratio of a node that is slower by d against a usual one, so that the noise of the
  * estimates decides how many tasks are needed: three at a spread of 0.3, about thirty at 1. At the limit a usual node is
  * accused once in 65 million tasks. What is usual is known per octave of tasks beside each other, from 20 tasks on; it
- * follows by 1 % of the difference per task, and by 5 % where it became faster.
+ * follows by 2 % of the difference per task while the score is 0, as much to either side, or it would lie off the middle.
  */
 import type { DurationUs, Ratio, RefUs } from '../../base/units.ts';
 
@@ -18,8 +18,7 @@ const OCTAVES = 10;
 const LIMIT = 18;
 /** No single task tells more than this, however long it took. */
 const STEP_MAX = LIMIT / 3;
-const SLOWER_STEP = 0.01;
-const FASTER_STEP = 0.05;
+const USUAL_STEP = 0.02;
 /** The spread is assumed before it is known, and never below a tenth and a half. */
 const VARIANCE_START = 0.25;
 const VARIANCE_MIN = 0.0225;
@@ -48,11 +47,15 @@ export class PaceScore {
       if (known > 2) this.#noteSpread(slower);
       return false;
     }
+    // Learned while nothing is suspected: whoever is slow for long must not become usual before it is found.
+    const isUnsuspected = this.#score === 0;
     const distance = 2 * Math.log(1 / paceMin);
     const step = (distance / this.#variance) * (slower - distance / 2);
     this.#score = Math.max(0, this.#score + Math.min(STEP_MAX, step));
-    this.#usual[octave] = usual - (slower < 0 ? FASTER_STEP : SLOWER_STEP) * this.#tame(slower);
-    this.#noteSpread(slower);
+    if (isUnsuspected) {
+      this.#usual[octave] = usual - USUAL_STEP * this.#tame(slower);
+      this.#noteSpread(slower);
+    }
     return this.#score >= LIMIT;
   }
 

@@ -367,6 +367,39 @@ describe('a model that fails wherever it runs', () => {
   });
 });
 
+describe('bounds', () => {
+  test('of watched models hold: of one beyond them the node is judged', () => {
+    const models = Array.from({ length: 10_001 }, (_, i) => `m${i}`);
+    const world = worldOf([serving('a', models)], { health: { ejectMs: 10, ejectMsMax: 10 } });
+    for (const model of models) {
+      world.play(model, () => BROKEN);
+      world.advance(S / 100);
+    }
+    const dump = world.scheduler.dump(world.now) as { readonly modelBreakers: readonly unknown[] };
+    expect(dump.modelBreakers).toHaveLength(10_000);
+    expect(world.scheduler.node('a', world.now)?.ejections).toBeGreaterThan(9_000);
+  });
+
+  test('of bodies that broke a node hold: the oldest are forgotten', () => {
+    const world = worldOf([serving('a', ['m'])]);
+    for (let i = 0; i < 12; i++) {
+      world.submit(taskSpec(5_000 + i, { fingerprint: `body ${i}`, deadlineAt: world.now + 600 * S }));
+      world.end(5_000 + i, { kind: 'failed', failure: 'reset', retryable: false });
+      for (let j = 0; j < 25; j++) world.play('m', () => ok);
+    }
+    const strikes = world.scheduler.nodeMemory('a', world.now)?.strikes ?? [];
+    expect(strikes.map((row) => row.fingerprint)).toEqual([4, 5, 6, 7, 8, 9, 10, 11].map((i) => `body ${i}`));
+  });
+
+  test('of breakers follow what the node offers', () => {
+    const world = worldOf([serving('a', ['m', 'x'])]);
+    world.play('x', () => ok);
+    for (let i = 0; i < 3; i++) world.play('m', () => BROKEN);
+    world.apply({ kind: 'node-registered', node: serving('a', ['x', 'y']) });
+    expect(world.breakers('a')).toEqual([]);
+  });
+});
+
 describe('what is remembered of a node', () => {
   function again(world: World, nodes: readonly NodeSpec[]): World {
     const restarted = new World(world.config);

@@ -350,6 +350,37 @@ describe('by hand', () => {
   });
 });
 
+describe('a slowed node', () => {
+  /** Works alone on the node for that long, `count` times. */
+  function work(world: World, count: number, tookUs: number): void {
+    for (let i = 0; i < count && world.state('a') !== 'ejected'; i++) {
+      const id = world.ask();
+      world.advance(tookUs);
+      world.end(id);
+    }
+  }
+
+  test('is ejected once while another could take its work, and judged by its new pace from then on', () => {
+    const world = worldOf([nodeSpec('a'), nodeSpec('b', { hardware: 'T4' })]);
+    work(world, 40, S);
+    work(world, 40, 3 * S);
+    expect(world.scheduler.nodeMemory('a', world.now)).toMatchObject({ ejections: 1 });
+    expect(world.state('a')).toBe('ejected');
+    world.advance(5 * S);
+    world.apply({ kind: 'node-cordoned', nodeId: 'b', cordoned: true });
+    world.apply({ kind: 'node-registered', node: nodeSpec('c', { hardware: 'T4' }) });
+    work(world, 60, 3 * S);
+    expect(world.state('a')).toBe('active');
+  });
+
+  test('stays where it is the only one', () => {
+    const world = worldOf([nodeSpec('a')]);
+    work(world, 40, S);
+    work(world, 60, 3 * S);
+    expect(world.state('a')).toBe('active');
+  });
+});
+
 describe('slow start', () => {
   test('a new node with many slots gets one task first, and all its slots once it has served', () => {
     const world = worldOf([nodeSpec('a', { slots: 4 })]);
