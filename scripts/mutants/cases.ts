@@ -3,6 +3,8 @@
  * removal the test must notice: exact replacements of source text. If one is no longer found exactly once, the list has
  * to follow the code.
  */
+import { CRASH_REMOVALS } from './crash.ts';
+
 export interface Removal {
   /** What is taken away, for people. */
   readonly what: string;
@@ -189,28 +191,7 @@ export const CASES: readonly KnownCase[] = [
         ],
         titles: 'a node that was ejected > is still ejected after the gateway was started again',
       },
-      {
-        what: 'a failure is written down before it has led to anything',
-        edits: [
-          {
-            file: `${FLEET}/roster.ts`,
-            original: "      else if (end === 'failed') node.saveDue = true;\n",
-            mutated: '',
-          },
-        ],
-        titles: 'a gateway that is killed without warning > knows two failures',
-      },
-      {
-        what: 'breakers of models come back with the node after a crash',
-        edits: [
-          {
-            file: `${SCHEDULER}/node-events.ts`,
-            original: 'memory.breakers ?? []',
-            mutated: '[]',
-          },
-        ],
-        titles: 'a gateway that is killed without warning > knows the model',
-      },
+      ...CRASH_REMOVALS,
     ],
   },
   {

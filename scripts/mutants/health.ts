@@ -14,7 +14,7 @@ export const HEALTH_MUTANTS: readonly Mutant[] = [
     original: "  if (blame === 'model' && !node.isTrial) return;\n",
     mutated: '',
     killer: BREAKERS,
-    titles: 'one broken model on a node of several',
+    titles: 'a node that serves several models',
   },
   {
     name: 'seat-a-broken-model',
@@ -23,7 +23,7 @@ export const HEALTH_MUTANTS: readonly Mutant[] = [
     original: 'if (isOpen && !isShut) seat',
     mutated: 'if (isOpen) seat',
     killer: BREAKERS,
-    titles: 'one broken model on a node of several',
+    titles: 'a node that serves several models',
   },
   {
     name: 'choose-a-shut-node',

@@ -51,6 +51,8 @@ describe('PaceScore', () => {
     const prng = createPrng(3);
     const score = new PaceScore();
     let accused = 0;
+    for (let i = 0; i < 400; i++) score.record(S, S * noise(prng, 0.1), 1, HALF);
+    for (let i = 0; i < 50; i++) if (score.record(S, 8 * S * noise(prng, 0.1), 8, HALF)) accused += 1;
     for (let i = 0; i < 4_000; i++) {
       const inflight = 1 + prng.nextBelow(16);
       if (score.record(S, S * inflight * noise(prng, 0.2), inflight, HALF)) accused += 1;

@@ -163,6 +163,35 @@ describe.each([
   });
 });
 
+describe('a node that serves several models', () => {
+  test('answers for none of what was under way when one of them broke', () => {
+    const world = worldOf([serving('a', ['m', 'x'], { slots: 16 })]);
+    for (let i = 0; i < 20; i++) world.play(i % 2 === 0 ? 'm' : 'x', () => ok);
+    const ids = Array.from({ length: 12 }, (_, i) => world.ask('m', `t${i}`));
+    expect(world.permits.size).toBe(12);
+    for (const id of ids) world.end(id, BROKEN);
+    expect(world.breakers('a')).toMatchObject([{ model: 'm', state: 'open', opens: 1 }]);
+    expect(world.state('a')).toBe('active');
+  });
+
+  test('hides none of the others while it is shut, however many are', () => {
+    const world = worldOf([]);
+    const breakers = [{ model: 'm', scope: 'node', openForUs: 60 * S, opens: 1, isTrial: true }] as const;
+    const memory: NodeMemory = {
+      cordoned: false,
+      draining: false,
+      ejectedForUs: 0,
+      ejections: 0,
+      rates: [],
+      breakers,
+    };
+    for (let i = 0; i < 80; i++)
+      world.apply({ kind: 'node-registered', node: serving(`shut ${i}`, ['m', 'x']), memory });
+    world.apply({ kind: 'node-registered', node: serving('open', ['m', 'x']) });
+    expect(world.play('m', () => ok)).toBe('open');
+  });
+});
+
 describe('a node of several models that is broken itself', () => {
   test('is ejected after three requests when its models take turns', () => {
     const world = worldOf([serving('a', ['m0', 'm1', 'm2'])]);
@@ -332,18 +361,18 @@ describe('a model that fails wherever it runs', () => {
   });
 
   test('is not to blame while half of the nodes serve it: those that fail are ejected', () => {
-    const world = worldOf(NODES.map((id) => serving(id, ['m'], { slots: 4 })));
-    const bad = new Set(NODES.slice(0, 4));
-    for (let i = 0; i < 100; i++) world.play('m', () => ok);
+    const ids = Array.from({ length: 20 }, (_, i) => `n${i}`);
+    const world = worldOf(ids.map((id) => serving(id, ['m'])));
+    const bad = new Set(ids.filter((_, i) => i % 2 === 0));
     // The bad ones fail at once, while the good ones still work: for a moment only failures come in.
     const slow: number[] = [];
-    for (let i = 0; i < 60; i++) {
+    for (let i = 0; i < 100; i++) {
       const id = world.ask('m', `u${i}`);
       const nodeId = world.permits.get(id)?.nodeId ?? '';
       if (bad.has(nodeId)) world.end(id, BROKEN);
       else slow.push(id);
     }
-    expect(isOpen(world)).toBe(false);
+    expect(world.breakers('n1')).toEqual([]);
     world.endAll();
     for (const id of bad) expect(world.state(id)).toBe('ejected');
     expect(world.permits.has(world.ask('m'))).toBe(true);
