@@ -110,6 +110,8 @@ describe('permits', () => {
       models: [{ id: 'tiny', profile: { kind: 'generic', meanMs: 5 } }],
       // Nodes that misbehave all the time are back at once, so that attempts go on.
       health: { ejectMs: 10, ejectMsMax: 20, refusedMs: 10 },
+      // One answer in seven is foul on every node: the breaker of the model would keep most attempts from being made.
+      gates: { breaker: 'off' },
       retry: { budgetReserve: 100_000 },
       // So high that they refuse nothing, and every request holds something of them.
       tenantLimits: { requestsPerMinute: 1e9, tokensPerMinute: 1e9, concurrency: 1e7 },

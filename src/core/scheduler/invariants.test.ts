@@ -12,6 +12,7 @@ import {
 } from '../../../test/support/fuzz.ts';
 import { S, taskSpec } from '../../../test/support/specs.ts';
 import { defaultSchedulerConfig } from '../config/defaults.ts';
+import type { SchedulerConfig } from '../config/types.ts';
 
 /** Limits that a short sequence meets, of every kind. */
 const CONFIG = defaultSchedulerConfig({
@@ -81,6 +82,26 @@ describe('createScheduler.apply', () => {
     );
   });
 
+  test('holds nothing of limits at idle, whatever changes of the configuration came between', () => {
+    fc.assert(
+      fc.property(sequenceArbitrary(ALL), fc.array(fc.nat(2), { minLength: 1 }), (steps, changes) => {
+        const world = new CheckedScheduler(CONFIG);
+        const player = new FuzzPlayer(world);
+        for (const [index, step] of steps.entries()) {
+          if (index % 5 === 4) world.apply({ kind: 'config', config: changeOf(changes, index) });
+          player.step(step);
+        }
+        for (const id of world.specs.keys()) world.apply({ kind: 'cancel', taskId: id });
+        world.endAll();
+        expect((world.scheduler.dump(world.now) as Dump).limits).toMatchObject({ tasks: 0, tokens: 0 });
+        for (const { requests, tokens } of world.scheduler.limits(world.now))
+          for (const view of [requests, tokens])
+            if (view !== undefined) expect(view.remaining).toBeLessThanOrEqual(view.limit);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
   test('forgets by itself: with all leases run out and no further event, a fresh task is served at once', () => {
     fc.assert(
       fc.property(sequenceArbitrary({ ...ALL, shutdown: false }), (steps) => {
@@ -104,6 +125,23 @@ describe('createScheduler.apply', () => {
     );
   });
 });
+
+const CHANGES: readonly SchedulerConfig[] = [
+  CONFIG,
+  defaultSchedulerConfig({ bounds: SMALL_BOUNDS, seed: 7, gates: { limits: 'shadow' } }),
+  defaultSchedulerConfig({
+    bounds: SMALL_BOUNDS,
+    seed: 7,
+    tenantWeights: [{ id: 'a', weight: 2 }],
+    tenantLimitsOwn: [{ id: 'a', limits: { tokensPerMinute: 900, concurrency: 2 } }],
+    tenantLimits: { requestsPerMinute: 60, requestsBurst: 3 },
+    classes: CONFIG.classes.slice(1).map((row) => ({ ...row, limits: { concurrency: 4 } })),
+  }),
+];
+
+function changeOf(changes: readonly number[], index: number): SchedulerConfig {
+  return CHANGES[changes[index % changes.length] as number] as SchedulerConfig;
+}
 
 interface Dump {
   readonly permits: number;
