@@ -7,6 +7,7 @@ import { LIMIT_MUTANTS } from './limits.ts';
 import { HEALTH_MUTANTS } from './health.ts';
 import { ADAPTIVE_MUTANTS } from './adaptive.ts';
 import { BULKHEAD_MUTANTS } from './bulkheads.ts';
+import { LADDER_MUTANTS } from './ladder.ts';
 import { RETRY_MUTANTS } from './retries.ts';
 
 const CORE = 'src/core';
@@ -20,6 +21,7 @@ const SCENARIOS = 'test/scenarios/scenarios.test.ts';
 
 export const MUTANTS: readonly Mutant[] = [
   ...RETRY_MUTANTS,
+  ...LADDER_MUTANTS,
   {
     name: 'trust-every-number',
     invariant: 1,

@@ -144,6 +144,14 @@ export interface NodeRow extends NodeView {
   readonly readingsStale: boolean;
 }
 
+/** What a node says of itself with its heartbeat. Absent is unknown. */
+export interface HeartbeatChange {
+  readonly slots?: number;
+  /** Used memory of its accelerators over all of it, and what of it the engine takes at start. */
+  readonly memoryUse?: Ratio;
+  readonly reservedUse?: Ratio;
+}
+
 export type RegisterResult =
   | { readonly kind: 'registered'; readonly node: NodeRow /** Shown once. */; readonly credential: string }
   | { readonly kind: 'id-taken' }
@@ -178,7 +186,7 @@ export interface Gateway {
   /** Durable when it resolves. Over the API a node gets a credential bound to its id; `bearer` proves ownership on renewal. */
   register(node: NodeConfig, source: NodeSource, bearer: string): Promise<RegisterResult>;
   /** False when the node is unknown or the credential is not its own. */
-  heartbeat(nodeId: NodeId, bearer: string, change?: { readonly slots?: number }): boolean;
+  heartbeat(nodeId: NodeId, bearer: string, change?: HeartbeatChange): boolean;
   /** Durable when it resolves; false when unknown. */
   setCordoned(nodeId: NodeId, cordoned: boolean): Promise<boolean>;
   setDraining(nodeId: NodeId, draining: boolean): Promise<boolean>;

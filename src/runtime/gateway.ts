@@ -10,6 +10,7 @@ import { lookup } from 'node:dns/promises';
 import { type MonoUs, US_PER_S } from '../base/units.ts';
 import type { GatewayConfig } from '../core/config/types.ts';
 import type { Scheduler } from '../core/scheduler/contract.ts';
+import type { DeviceTelemetry } from '../ports/device-telemetry.ts';
 import type { EngineDriver } from '../ports/engine-driver.ts';
 import type { NodeTransport } from '../ports/node-transport.ts';
 import type { RegistryStore } from '../ports/registry-store.ts';
@@ -34,6 +35,8 @@ export interface GatewayOptions {
   readonly store: RegistryStore;
   readonly transport: NodeTransport;
   readonly drivers: readonly EngineDriver[];
+  /** Asks hosts about their accelerators, for nodes that name such a page. */
+  readonly telemetry?: DeviceTelemetry;
   /** Nodes that are not in the configuration: from the command line, or found on this machine. */
   readonly givenNodes?: readonly GivenNode[];
   readonly clock?: RuntimeClock;
@@ -86,6 +89,7 @@ function assemble(options: GatewayOptions): Parts {
     store: options.store,
     transport: options.transport,
     drivers: options.drivers,
+    ...(options.telemetry === undefined ? {} : { telemetry: options.telemetry }),
     clock,
     log,
     names,

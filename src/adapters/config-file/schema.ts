@@ -184,6 +184,17 @@ export const nodeSchema: z.ZodObject<Shape> = z.strictObject({
     .optional(),
   key: secret.optional(),
   tls: nodeTls.optional(),
+  telemetry: z
+    .strictObject({
+      url: text('Metrics page of a DCGM exporter; without a path /metrics.'),
+      gpus: z
+        .array(z.string())
+        .meta({ description: 'Devices of the node as the page names them; absent: all.' })
+        .optional(),
+      reservedUse: setting('nodes[].telemetry.reservedUse', false),
+    })
+    .meta({ description: 'Where the host tells of the memory of its accelerators.' })
+    .optional(),
 });
 
 const share: z.ZodObject<Shape> = z.strictObject({

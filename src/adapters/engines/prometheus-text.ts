@@ -1,6 +1,6 @@
 /**
  * Reads the Prometheus text format as engines write it. Tolerant: a line that cannot be read is skipped, and a
- * metric that is absent, or not a finite number, is unknown. Labels are ignored: an engine that runs several
+ * metric that is absent, or not a finite number, is unknown. Labels of engines are ignored: one that runs several
  * replicas reports one sample each.
  *
  * Source: the Prometheus text exposition format, version 0.0.4, and OpenMetrics' `# EOF`.
@@ -31,6 +31,38 @@ export function firstOf(samples: Samples, names: readonly string[]): readonly nu
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** Samples kept of a page that is read by label: a host has a few devices, each perhaps in seven parts. */
+const LABELLED_SAMPLES_MAX = 1_024;
+
+export interface LabelledSample {
+  readonly name: string;
+  readonly value: number;
+  /** Values of the labels that were asked for, in that order; '' where one is absent. */
+  readonly labels: readonly string[];
+}
+
+/** As above, with some labels. */
+export function readLabelled(
+  text: string,
+  wanted: ReadonlySet<string>,
+  labels: readonly string[],
+): readonly LabelledSample[] {
+  const samples: LabelledSample[] = [];
+  for (const line of text.split('\n')) {
+    const sample = readLine(line, wanted);
+    if (sample === undefined) continue;
+    samples.push({ ...sample, labels: labels.map((label) => labelOf(line, label)) });
+    if (samples.length >= LABELLED_SAMPLES_MAX) break;
+  }
+  return samples;
+}
+
+/** The value between its quotes, escapes as they are: compared, never shown. */
+function labelOf(line: string, label: string): string {
+  const match = new RegExp(`[{,]\\s*${label}="((?:[^"\\\\]|\\\\.)*)"`).exec(line);
+  return match?.[1] ?? '';
 }
 
 function readLine(line: string, wanted: ReadonlySet<string>): { name: string; value: number } | undefined {

@@ -11,7 +11,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { sha256Hex, tlsPairIssue } from '../../adapters/config-file/index.ts';
-import { createEngineDrivers } from '../../adapters/engines/index.ts';
+import { createDcgmTelemetry, createEngineDrivers } from '../../adapters/engines/index.ts';
 import { createMemoryRegistry } from '../../adapters/registry-memory/registry-memory.ts';
 import { createSqliteRegistry } from '../../adapters/registry-sqlite/registry-sqlite.ts';
 import { createHttpTransport } from '../../adapters/transport-http/index.ts';
@@ -106,6 +106,7 @@ async function startLocked(
     store,
     transport,
     drivers: createEngineDrivers(),
+    telemetry: createDcgmTelemetry(),
     givenNodes: options.givenNodes ?? [],
     log: options.log ?? SILENT_LOG,
   }).catch(async (error: unknown) => {

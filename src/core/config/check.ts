@@ -37,6 +37,9 @@ const RESERVED_HEADERS = new Set([
   'expect',
 ]);
 
+/** Devices of one node that can be named. */
+const GPUS_MAX = 64;
+
 type Path = readonly (string | number)[];
 
 /** Collects broken rules; nothing is thrown. */
@@ -371,6 +374,7 @@ function checkNodeDetails(entry: NodeInput, i: number, issues: Issues): void {
     if (!HEADER_VALUE.test(value))
       issues.add(path, 'Expected a header value without line breaks or control characters');
   }
+  checkTelemetry(entry, i, issues);
   const tls = entry.tls;
   if (tls !== undefined && (tls.cert === undefined) !== (tls.key === undefined)) {
     issues.add(['nodes', i, 'tls'], 'Expected both cert and key for mutual TLS, or neither');
@@ -434,6 +438,16 @@ function checkHolder(
   const owner = input.models?.find((entry) => entry?.aliases?.includes(name) === true);
   if (owner !== undefined)
     issues.addReference(path, 'models', `Expected the id ${owner.id}, not its alias`, name);
+}
+
+function checkTelemetry({ telemetry }: NodeInput, i: number, issues: Issues): void {
+  if (telemetry === undefined) return;
+  const path: Path = ['nodes', i, 'telemetry'];
+  const parsed = parseNodeUrl(telemetry.url);
+  if (parsed.kind === 'refused') issues.add([...path, 'url'], parsed.rule, parsed.received);
+  checkNumber([...path, 'reservedUse'], 'nodes[].telemetry.reservedUse', telemetry.reservedUse, issues);
+  if ((telemetry.gpus?.length ?? 0) > GPUS_MAX)
+    issues.add([...path, 'gpus'], `Expected at most ${GPUS_MAX} devices`, telemetry.gpus);
 }
 
 export function isLoopbackHost(host: string): boolean {

@@ -99,6 +99,13 @@ export interface NodeInput {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly key?: Secret | undefined;
   readonly tls?: NodeTlsConfig | undefined;
+  readonly telemetry?: NodeTelemetryInput | undefined;
+}
+
+export interface NodeTelemetryInput {
+  readonly url: string;
+  readonly gpus?: readonly string[] | undefined;
+  readonly reservedUse?: number | undefined;
 }
 
 /** Lists may hold `undefined` where an adapter refused an entry: indexes then still match the file. */

@@ -29,6 +29,7 @@ import type {
   GroupInput,
   ModelInput,
   NodeInput,
+  NodeTelemetryInput,
   Partially,
   TenantInput,
 } from './input.ts';
@@ -41,6 +42,7 @@ import type {
   GroupConfig,
   ModelConfig,
   NodeConfig,
+  NodeTelemetryConfig,
   SchedulerConfig,
   ServerConfig,
   TenantConfig,
@@ -198,6 +200,17 @@ function buildNode(entry: NodeInput): NodeConfig {
     ...(entry.slots === undefined ? {} : { slots: entry.slots }),
     ...(entry.key === undefined ? {} : { key: entry.key }),
     ...(entry.tls === undefined ? {} : { tls: entry.tls }),
+    ...(entry.telemetry === undefined ? {} : { telemetry: buildTelemetry(entry.telemetry) }),
+  };
+}
+
+/** Exporters serve their page at `/metrics`; a URL without a path means that. */
+function buildTelemetry({ url, gpus, reservedUse }: NodeTelemetryInput): NodeTelemetryConfig {
+  const hasPath = /^https?:\/\/[^/]+\/./.test(url);
+  return {
+    url: hasPath ? url : `${url.replace(/\/$/, '')}/metrics`,
+    gpus: gpus ?? [],
+    ...(reservedUse === undefined ? {} : { reservedUse }),
   };
 }
 

@@ -32,7 +32,8 @@ export type SettingPath =
   | 'tenants[].weight'
   | LimitSetting
   | `groups[].shares[].${'min' | 'max'}`
-  | 'nodes[].slots';
+  | 'nodes[].slots'
+  | 'nodes[].telemetry.reservedUse';
 
 const BOUNDS = {
   'bounds.tasksMax': whole(
@@ -414,6 +415,10 @@ const LISTS = {
     'nothing is closed unasked',
   ]),
   'nodes[].slots': whole(1, 'tasks', [1, 100_000], ['Absent: the engine is asked.', 'no default']),
+  'nodes[].telemetry.reservedUse': real(0, 'ratio', UNIT_SHARE, [
+    'What the engine takes at its start. Absent: what is used while nothing of ours runs there.',
+    'no default',
+  ]),
 } as const;
 
 export const SETTINGS: Readonly<Record<SettingPath, Setting>> = Object.freeze({

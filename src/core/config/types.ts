@@ -339,6 +339,17 @@ export interface NodeConfig {
   readonly headers: Readonly<Record<string, string>>;
   readonly key?: Secret;
   readonly tls?: NodeTlsConfig;
+  readonly telemetry?: NodeTelemetryConfig;
+}
+
+/** Where the host of a node tells of its accelerators: the metrics page of a DCGM exporter. */
+export interface NodeTelemetryConfig {
+  /** Scheme, host, port and path. */
+  readonly url: string;
+  /** The devices that the node uses, as the page names them; empty: all of the page. */
+  readonly gpus: readonly string[];
+  /** What the engine takes of the memory at its start; absent: what is used while nothing of ours runs there. */
+  readonly reservedUse?: Ratio;
 }
 
 export type NodeProtocol = 'openai' | 'vllm' | 'llama.cpp';

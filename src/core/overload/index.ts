@@ -1,2 +1,3 @@
+export type { DeviceMemory } from './accelerator-memory.ts';
 export { type LadderWish, OVERRIDE_US_MAX } from './override.ts';
 export type { LadderView, ModelLadderView, TriggerView } from './view.ts';

@@ -17,7 +17,8 @@ describe('the ladder under load', () => {
     expect(refused).toMatchObject({ kind: 'rejected', reason: 'shed', hint: { retryable: true } });
     const { cause } = refused as { cause?: string };
     expect(cause).toMatch(/^ladder stage 2: \d+ waiting, normal for \d+\.\d s of \d+\.\d s/);
-    expect(fleet.submit({ className: 'critical', deadlineAt: fleet.run.now + 60 * S })).toBeUndefined();
+    const critical = { className: 'critical', deadlineAt: fleet.run.now + 60 * S, retryCount: 1 };
+    for (let i = 0; i < 5; i++) expect(fleet.submit(critical), 'of one flow, repeated').toBeUndefined();
     const before = fleet.ends.length;
     fleet.load(30, 12, { tenant: 't0' });
     const admitted = fleet.ends.slice(before).filter(({ outcome }) => outcome.kind === 'served');
@@ -91,6 +92,38 @@ describe('the ladder under load', () => {
   });
 });
 
+describe('those who come again', () => {
+  /** Both nodes busy for long, and one task of the flow waiting. */
+  function crowded(overrides: SchedulerOverrides = {}): LoadedFleet {
+    const fleet = new LoadedFleet({ ladder: { waitShare: 0.9 }, ...overrides }).node('a').node('b');
+    for (let i = 0; i < 2; i++) fleet.submit({ workUs: 4 * S });
+    fleet.set(2);
+    expect(fleet.submit({ workUs: 2 * S }), 'waits').toBeUndefined();
+    return fleet;
+  }
+
+  test('before their time are refused at stage 2 although others of their flow still find room', () => {
+    const fleet = crowded();
+    expect(fleet.submit({ retryCount: 1, workUs: 1_000 })).toMatchObject({
+      reason: 'shed',
+      cause: 'ladder stage 2, set by hand',
+    });
+    expect(fleet.submit({ workUs: 1_000 })).toBeUndefined();
+    const open = crowded({ gates: { 'retry-shed': 'off' } });
+    expect(open.submit({ retryCount: 1, workUs: 1_000 }), 'where retries count as others do').toBeUndefined();
+  });
+
+  test('at the time that they were told are let in although others of their flow are not', () => {
+    const fleet = crowded({ ladder: { waitShare: 0.01 } });
+    const refused = fleet.submit({ fingerprint: 'x' });
+    expect(refused).toMatchObject({ kind: 'rejected', reason: 'shed' });
+    const { hint } = refused as Extract<typeof refused, { hint: unknown }>;
+    fleet.run.runUntil(fleet.run.now + hint.afterUs);
+    expect(fleet.submit({ fingerprint: 'y' })).toMatchObject({ reason: 'shed' });
+    expect(fleet.submit({ fingerprint: 'x' })).toBeUndefined();
+  });
+});
+
 describe('the last stage', () => {
   test('is reached by missed deadlines behind a queue, lets a trickle pass, and ends by itself', () => {
     // Service times that no estimate holds for: many are admitted and miss.
@@ -110,6 +143,13 @@ describe('the last stage', () => {
     expect(fleet.submit({ className: 'critical', deadlineAt: fleet.run.now + 60 * S })).toBeUndefined();
     fleet.run.runUntil(fleet.run.now + 120 * S);
     expect(fleet.view.stage).toBe(0);
+  });
+
+  test('is not reached by what the ladder refuses, however long it does', () => {
+    const fleet = new LoadedFleet().node('a').node('b');
+    fleet.load(180, 12);
+    expect(fleet.view.stage).toBe(2);
+    expect(fleet.model().triggers[2]).toMatchObject({ trigger: 'misses', value: null, isLit: false });
   });
 
   test('refuses all but the first class, one in a hundred of each excepted, and says for how long', () => {
@@ -160,6 +200,16 @@ describe('an idle node', () => {
     const rooms = fleet.run.scheduler.nodes(fleet.run.now).map(({ inflight }) => inflight);
     expect(rooms, 'no node idles once something was refused').toEqual([1, 1]);
     expect(fleet.reasons('normal')['shed']).toBeGreaterThan(0);
+  });
+
+  test('is given even to who comes back before the time', () => {
+    const fleet = new LoadedFleet().node('a').node('b');
+    fleet.set(2);
+    expect([fleet.submit({ retryCount: 1 }), fleet.submit({ retryCount: 1 })]).toEqual([
+      undefined,
+      undefined,
+    ]);
+    expect(fleet.submit({ retryCount: 1 })).toMatchObject({ reason: 'shed' });
   });
 });
 
@@ -310,11 +360,17 @@ describe('Ladder', () => {
   test('knows a bounded number of models, and forgets those that need none now first', () => {
     const fleet = new LoadedFleet({ ladder: { queueMs: 0 } });
     const models = Array.from({ length: LADDERS_MAX + 10 }, (_, i) => ({ model: `m${i}` }));
-    fleet.node('a', { models: models.slice(0, 9_000), slots: 1_000 });
-    fleet.node('b', { models: models.slice(9_000), slots: 1_000 });
-    for (const { model } of models) fleet.submit({ model, workUs: 1, tenant: model });
-    expect(fleet.view.modelsTotal).toBeLessThanOrEqual(LADDERS_MAX);
-    expect(fleet.view.models).toHaveLength(100);
-    expect(fleet.submit({ model: 'm1', workUs: 1 })).toBeUndefined();
+    fleet.node('a', { models: models.slice(0, 9_000) }).node('b', { models: models.slice(9_000) });
+    const offer = (name: string): void => {
+      fleet.submit({ model: name, workUs: 1 });
+      fleet.run.runUntil(fleet.run.now + 10);
+    };
+    for (const { model } of models.slice(0, LADDERS_MAX)) offer(model);
+    expect([fleet.view.modelsTotal, fleet.view.models.length]).toEqual([LADDERS_MAX, 100]);
+    for (const { model } of models.slice(LADDERS_MAX)) offer(model);
+    expect(fleet.view.modelsTotal, 'those at rest are forgotten').toBe(10);
+    expect(fleet.view.models.map(({ model }) => model)).toContain(`m${LADDERS_MAX + 9}`);
+    offer('m1');
+    expect(fleet.view.modelsTotal).toBe(11);
   });
 });

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { type NodeConfig, pathText, resolveConfig } from '../../core/config/index.ts';
 import { type LadderBody, OVERRIDE_SECONDS_MAX } from './ladder.ts';
+import type { HeartbeatChange } from '../../runtime/contract.ts';
 import type { Problem } from './reply.ts';
 
 const offer = z.strictObject({
@@ -54,7 +55,12 @@ const ladder = z
     message: 'Expected why, in 1 to 200 characters',
   });
 
-const heartbeat = z.strictObject({ slots: z.int().min(1).max(100_000).optional() });
+const ratio = z.number().min(0).max(1).optional();
+const heartbeat = z.strictObject({
+  slots: z.int().min(1).max(100_000).optional(),
+  memoryUse: ratio,
+  reservedUse: ratio,
+});
 
 export type Checked<T> =
   | { readonly kind: 'value'; readonly value: T }
@@ -95,10 +101,10 @@ export function checkLadder(body: unknown): Checked<LadderBody> {
   return parsed.success ? { kind: 'value', value: parsed.data } : invalid(parsed.error.issues);
 }
 
-export function checkHeartbeat(body: unknown): Checked<{ readonly slots?: number }> {
+export function checkHeartbeat(body: unknown): Checked<HeartbeatChange> {
   const parsed = heartbeat.safeParse(body);
   if (!parsed.success) return invalid(parsed.error.issues);
-  return { kind: 'value', value: parsed.data.slots === undefined ? {} : { slots: parsed.data.slots } };
+  return { kind: 'value', value: withoutUndefined(parsed.data) };
 }
 
 function invalid(issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[]): {

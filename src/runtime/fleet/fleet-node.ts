@@ -45,6 +45,7 @@ export interface FleetNode {
   upstreamNames: ReadonlyMap<string, string>;
   nextProbeAt: MonoUs;
   nextReadAt: MonoUs;
+  nextTelemetryAt: MonoUs;
   probing: boolean;
   readonly loadPage: LoadPage;
   /** What the last probe that told anything said. */
@@ -84,6 +85,7 @@ export function createFleetNode(start: NewNode): FleetNode {
     upstreamNames: new Map(),
     nextProbeAt: 0,
     nextReadAt: 0,
+    nextTelemetryAt: 0,
     probing: false,
     loadPage: createLoadPage(),
     alive: true,

@@ -9,6 +9,7 @@ import type { NodeConfig } from '../../core/config/types.ts';
 import type { NodeState } from '../../core/health/state.ts';
 import type { Scheduler } from '../../core/scheduler/contract.ts';
 import type { EngineReading, SchedulerEvent } from '../../core/scheduler/events.ts';
+import type { DeviceTelemetry } from '../../ports/device-telemetry.ts';
 import type { EngineDriver, EngineProbe } from '../../ports/engine-driver.ts';
 import type { NodeTransport } from '../../ports/node-transport.ts';
 import type { RegistryStore } from '../../ports/registry-store.ts';
@@ -37,6 +38,7 @@ export interface FleetOptions {
   readonly store: RegistryStore;
   readonly transport: NodeTransport;
   readonly drivers: readonly EngineDriver[];
+  readonly telemetry?: DeviceTelemetry;
   readonly clock: RuntimeClock;
   readonly log: RuntimeLog;
   readonly names: ModelNames;
@@ -78,6 +80,8 @@ export function createFleet(options: FleetOptions): Fleet {
     intervalMs: options.reconcileMs,
     onProbe,
     onReading,
+    onMemory: (node, memory) => apply({ kind: 'node-memory', nodeId: node.id, memory }),
+    ...(options.telemetry === undefined ? {} : { telemetry: options.telemetry }),
     onScan: () => {
       for (const node of roster.all()) roster.leaveIfEmpty(node);
       keeper.sweep(roster.all());

@@ -51,7 +51,7 @@ export function createMembership(options: MembershipOptions): Membership {
       log.error({ node: given.node.id, rule }, 'A configured node is refused');
       return undefined;
     }
-    const config = { ...given.node, url: verdict.url };
+    const config = checkedTelemetry({ ...given.node, url: verdict.url });
     const node = createFleetNode({
       config,
       source: given.source,
@@ -65,6 +65,16 @@ export function createMembership(options: MembershipOptions): Membership {
       node.saveDue = true;
     }
     return node;
+  }
+
+  /** A page that may not be fetched is left out, and said; the node serves without it. */
+  function checkedTelemetry(config: NodeConfig): NodeConfig {
+    if (config.telemetry === undefined) return config;
+    const verdict = checkNodeUrl(config.telemetry.url);
+    if (verdict.kind === 'accepted') return config;
+    log.error({ node: config.id, rule: verdict.rule }, 'The telemetry page of a node is refused');
+    const { telemetry: _refused, ...rest } = config;
+    return rest;
   }
 
   function fromRecord(record: NodeRecord): FleetNode | undefined {

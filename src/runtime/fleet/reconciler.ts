@@ -11,6 +11,8 @@
  */
 import { type DurationMs, type DurationUs, type MonoUs, msToUs } from '../../base/units.ts';
 import type { EngineReading } from '../../core/scheduler/events.ts';
+import type { DeviceMemory } from '../../core/overload/index.ts';
+import type { DeviceTelemetry } from '../../ports/device-telemetry.ts';
 import type { EngineProbe } from '../../ports/engine-driver.ts';
 import type { CancelTimer, RuntimeClock } from '../clock.ts';
 import { endpointOf, type FleetNode } from './fleet-node.ts';
@@ -24,6 +26,8 @@ const PROBE_MS_MAX: DurationMs = 3_000;
 const FIRST_LOOK_MS: DurationMs = 5_000;
 /** Load of an engine that batches, while it works for us or as long as it says that it can take no more. */
 const READ_MS: DurationMs = 1_000;
+/** Memory of a node's accelerators, where its host tells it; as often as probes if those are more frequent. */
+const TELEMETRY_MS: DurationMs = 5_000;
 /** How often the fleet is scanned for what is due: 10,000 comparisons take 20 µs. */
 const SCAN_MS: DurationMs = 250;
 
@@ -37,6 +41,10 @@ export interface ReconcilerOptions {
   readonly onProbe: (node: FleetNode, probe: EngineProbe) => void;
   /** What a look at the load page gave; undefined when it gave no load. */
   readonly onReading: (node: FleetNode, reading: EngineReading | undefined) => void;
+  /** Asks the host of a node about its accelerators; absent where no node has such a page. */
+  readonly telemetry?: DeviceTelemetry;
+  /** What such a page said; nothing is called when it said nothing. */
+  readonly onMemory: (node: FleetNode, memory: DeviceMemory) => void;
   /** Called after every scan. */
   readonly onScan: () => void;
 }
@@ -77,7 +85,10 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     const { node } = turn;
     const { generation } = node;
     const isCurrent = (): boolean => !stopped && node.generation === generation;
-    if (turn.work === 'read') {
+    if (turn.work === 'telemetry') {
+      const memory = await memoryOf(node, options.telemetry);
+      if (isCurrent() && memory !== undefined) options.onMemory(node, memory);
+    } else if (turn.work === 'read') {
       const reading = await readOf(node);
       if (isCurrent()) options.onReading(node, reading);
     } else {
@@ -106,6 +117,9 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       } else if (needsReading(node) && node.nextReadAt <= now) {
         node.nextReadAt = now + msToUs(READ_MS);
         enqueue(node, 'read', nothing);
+      } else if (node.config.telemetry !== undefined && node.nextTelemetryAt <= now) {
+        node.nextTelemetryAt = now + Math.min(msToUs(TELEMETRY_MS), intervalUs);
+        enqueue(node, 'telemetry', nothing);
       }
     }
     pump();
@@ -150,7 +164,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 /** A node's place in the line of probes. */
 interface Turn {
   readonly node: FleetNode;
-  readonly work: 'probe' | 'read';
+  readonly work: 'probe' | 'read' | 'telemetry';
   readonly done: () => void;
 }
 
@@ -171,6 +185,18 @@ async function probeOf(node: FleetNode, timeoutMs: DurationMs): Promise<EnginePr
 async function readOf(node: FleetNode): Promise<EngineReading | undefined> {
   try {
     return await node.driver.read?.(endpointOf(node), READ_MS);
+  } catch {
+    return undefined;
+  }
+}
+
+async function memoryOf(
+  { config }: FleetNode,
+  telemetry: DeviceTelemetry | undefined,
+): Promise<DeviceMemory | undefined> {
+  if (config.telemetry === undefined) return undefined;
+  try {
+    return await telemetry?.read(config.telemetry, READ_MS);
   } catch {
     return undefined;
   }

@@ -10,7 +10,7 @@ import type { NodeConfig } from '../../core/config/types.ts';
 import type { SchedulerEvent } from '../../core/scheduler/events.ts';
 import type { EngineDriver } from '../../ports/engine-driver.ts';
 import type { NodeSource } from '../../ports/registry-store.ts';
-import type { RegisterResult } from '../contract.ts';
+import type { HeartbeatChange, RegisterResult } from '../contract.ts';
 import { createCredential, hashCredential, ownsCredential } from './credentials.ts';
 import { createFleetNode, type FleetNode, replaceNode, type WantedNode } from './fleet-node.ts';
 import { checkNodeUrl, checkNodeUrlResolved, type NameResolver } from './node-url.ts';
@@ -31,7 +31,7 @@ export interface RegistrationOptions {
 
 export interface Registration {
   register(config: NodeConfig, source: NodeSource, bearer: string): Promise<RegisterResult>;
-  heartbeat(nodeId: NodeId, bearer: string, change?: { readonly slots?: number }): boolean;
+  heartbeat(nodeId: NodeId, bearer: string, change?: HeartbeatChange): boolean;
 }
 
 export function createRegistration(options: RegistrationOptions): Registration {
@@ -85,6 +85,13 @@ export function createRegistration(options: RegistrationOptions): Registration {
     return { kind: 'registered', node: row, credential };
   }
 
+  function tellMemory(nodeId: NodeId, change: HeartbeatChange | undefined): void {
+    const { memoryUse, reservedUse } = change ?? {};
+    if (memoryUse === undefined) return;
+    const memory = reservedUse === undefined ? { memoryUse } : { memoryUse, reservedUse };
+    options.apply({ kind: 'node-memory', nodeId, memory });
+  }
+
   return {
     async register(config, source, bearer) {
       const driver = options.drivers.get(config.protocol);
@@ -115,6 +122,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
       node.statedSlots = slots;
       if (isNews) roster.tell(node);
       options.apply({ kind: 'node-heartbeat', nodeId });
+      tellMemory(nodeId, change);
       return true;
     },
   };

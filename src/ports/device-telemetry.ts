@@ -1,0 +1,13 @@
+/**
+ * What the host of a node tells of its accelerators, apart from what the engine says of itself.
+ * An implementation MUST treat what the page does not say as unknown, never as zero, MUST follow no redirect, and MUST
+ * NOT take longer than `timeoutMs`.
+ */
+import type { DurationMs } from '../base/units.ts';
+import type { NodeTelemetryConfig } from '../core/config/types.ts';
+import type { DeviceMemory } from '../core/overload/index.ts';
+
+export interface DeviceTelemetry {
+  /** Undefined when the page did not say. MUST NOT reject. */
+  read(source: NodeTelemetryConfig, timeoutMs: DurationMs): Promise<DeviceMemory | undefined>;
+}
