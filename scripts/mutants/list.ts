@@ -425,6 +425,15 @@ export const MUTANTS: readonly Mutant[] = [
     titles: 'ejection',
   },
   {
+    name: 'leave-the-last-task-in-its-record',
+    invariant: 0,
+    file: `${CORE}/queue/task-record.ts`,
+    original: '    this.triedNodes = null;\n',
+    mutated: '',
+    killer: `${CORE}/queue/task-record.test.ts`,
+    titles: 'TaskRecords',
+  },
+  {
     name: 'wait-without-reserving',
     invariant: 0,
     file: `${CORE}/scheduler/dispatch.ts`,

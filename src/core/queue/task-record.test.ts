@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { taskSpec } from '../../../test/support/specs.ts';
 import { flowAlone } from '../../../test/support/task-records.ts';
 import { DeadlineWheel } from './deadline-wheel.ts';
-import { TaskRecord, TaskRecords } from './task-record.ts';
+import { SPARE_RECORDS_MAX, TaskRecord, TaskRecords } from './task-record.ts';
 
 /** Written by the structures that hold a record, and as they were once it is out of them. */
 const LINKS = new Set([
@@ -21,6 +21,18 @@ describe('TaskRecords', () => {
     const again = records.take(spec, flow, 9);
     expect(again).toBe(used);
     expect(again).toStrictEqual(new TaskRecord(spec, flow, 9));
+  });
+
+  test('keeps no more records than its bound: what a burst leaves beyond it goes', () => {
+    const flow = flowAlone();
+    const records = new TaskRecords();
+    const burst = Array.from(
+      { length: SPARE_RECORDS_MAX + 1 },
+      (_, id) => new TaskRecord(taskSpec(id), flow, 0),
+    );
+    for (const task of burst) records.give(task);
+    const again = new Set(burst.map(({ spec }) => records.take(spec, flow, 1)));
+    expect(burst.filter((task) => again.has(task))).toHaveLength(SPARE_RECORDS_MAX);
   });
 
   test('takes no record back that a structure still holds', () => {

@@ -152,7 +152,7 @@ function boundedWorkUs(spec: TaskSpec, workUs: RefUs): RefUs {
 }
 
 /** Records that wait for another task: as many as one burst leaves, no more. */
-const SPARE_RECORDS_MAX = 4_096;
+export const SPARE_RECORDS_MAX = 4_096;
 
 /**
  * Task records, used again and again: a record of forty fields for each task would be most of what the scheduler
