@@ -198,7 +198,7 @@ const PLACEMENT = {
     'tasks',
     [1, 10_000],
     [
-      'Concurrency of a node that states no slots and gives no readings.',
+      'Tasks at once with which a node starts that states no slots and gives no readings; then it is learned.',
       'common default of local engines (parallel 1 to 4)',
     ],
   ),
@@ -206,7 +206,7 @@ const PLACEMENT = {
     256,
     'tasks',
     [1, 100_000],
-    ['Upper limit for engines that batch without stated slots.', 'default of max_num_seqs in vLLM'],
+    ['Most tasks at once of a node that states no slots.', 'default of max_num_seqs in vLLM'],
   ),
 } as const;
 

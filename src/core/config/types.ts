@@ -82,9 +82,9 @@ export interface PlacementConfig {
   /** Cache use of a batching engine above which it has no room, and below which it has room again. */
   readonly cacheUseMax: Ratio;
   readonly cacheUseResume: Ratio;
-  /** Concurrent tasks for a node that states no slots and gives no readings. */
+  /** Concurrent tasks with which a node starts that states no slots and gives no readings (gate `concurrency`). */
   readonly slotsDefault: number;
-  /** Upper limit for engines that batch without stated slots. */
+  /** Most concurrent tasks of a node that states no slots. */
   readonly batchSlotsMax: number;
 }
 

@@ -4,6 +4,7 @@
  */
 import { HeapSlot } from '../../base/keyed-heap.ts';
 import type { DurationUs, MonoUs, Rate, Ratio, RefUs } from '../../base/units.ts';
+import type { ConcurrencyLimit } from '../capacity/concurrency.ts';
 import { priorOf, type RatePrior } from '../capacity/hardware.ts';
 import { RateCurve } from '../capacity/rate-curve.ts';
 import { NodePatience } from '../capacity/timeouts.ts';
@@ -65,6 +66,12 @@ export class NodeRecord {
   breakers: Map<string, ModelOnNode> | null = null;
   /** Bodies that broke it lately, the newest last; see poison.ts. */
   struckBy: readonly string[] = [];
+  /** Learned bound on tasks at once; null for a node that states slots. */
+  concurrency: ConcurrencyLimit | null = null;
+  /** The learned bound where it holds; 0 where slots, readings or the configuration decide. */
+  slotsLearned = 0;
+  /** When its engine last told its load. */
+  readAt: MonoUs = Number.NEGATIVE_INFINITY;
   /** Its times, for bounds on its silence. */
   readonly patience: NodePatience = new NodePatience();
   successes = 0;
@@ -268,8 +275,15 @@ export class NodeRecord {
   slotsMax(config: SchedulerConfig): number {
     if (this.isTrial) return 1;
     const { slots, batching } = this.spec;
+    const { slotsLearned } = this;
     const stated =
-      slots > 0 ? slots : batching ? config.placement.batchSlotsMax : config.placement.slotsDefault;
+      slots > 0
+        ? slots
+        : slotsLearned > 0
+          ? slotsLearned
+          : batching
+            ? config.placement.batchSlotsMax
+            : config.placement.slotsDefault;
     return this.verified ? stated : Math.min(stated, 1 + this.successes);
   }
 

@@ -20,6 +20,7 @@ import { modelAnswered, modelShut } from './breakers.ts';
 import { assign, dispatchLane, dispatchNode, hasRoom } from './dispatch.ts';
 import { makeWay } from './make-way.ts';
 import { afterFailure, afterSuccess, closeRoom, isEvidence, refreshNode } from './marks.ts';
+import { limitRefused, limitServed } from './concurrency.ts';
 import { insteadOfWork } from './instead.ts';
 import { attemptTimed, firstByteTimed } from './patience.ts';
 import { dequeue, enqueue, evict, evictIfShut, forget, settle, settleOrDegrade } from './settle.ts';
@@ -128,6 +129,8 @@ function succeeded(
   const actualUs = workModelOf(state, task.spec.model).actual(done.usage, task.workUs);
   const inflight = node.meanInflight(task, state.now);
   node.learn(task.spec.model, actualUs, done.elapsedUs, inflight);
+  if (node.concurrency !== null)
+    limitServed(state, node, { workUs: actualUs, elapsedUs: done.elapsedUs, inflight });
   state.margin.observe(done.elapsedUs, task.predictedUs);
   state.budget.deposit(actualUs, state.config.retry);
   correct(task, actualUs);
@@ -154,7 +157,10 @@ function failed(state: SchedulerState, { task, node, result, isCut }: Failure): 
   correct(task, 0);
   if (task.isSettled) return forget(state, task);
   let isPoison = false;
-  if (result.failure === 'refused') closeRoom(state, node, result.nodeRetryAfterUs ?? 0);
+  if (result.failure === 'refused') {
+    closeRoom(state, node, result.nodeRetryAfterUs ?? 0);
+    if (node.concurrency !== null) limitRefused(state, node);
+  }
   if (isEvidence(node, task.decidedAt)) {
     if (!isCut && breaksNode(result.failure) && isHealthy(node)) isPoison = strike(state, task, node);
     speaksAgainst(state, node, task, result.failure);

@@ -12,6 +12,7 @@ import type { Scheduler } from './contract.ts';
 import type { NodeMemory } from './events.ts';
 import { breakerMemory, breakersOf } from './breakers.ts';
 import { explainTask } from './explain.ts';
+import { limitView } from './concurrency.ts';
 import { stateOf } from './marks.ts';
 import { attemptLimits } from './patience.ts';
 import { type SchedulerState, workModelOf } from './state.ts';
@@ -73,6 +74,7 @@ function nodeView(state: SchedulerState, node: NodeRecord, now: MonoUs): NodeVie
     rates: node.rates(),
     inflight: node.running.length,
     slots: node.slotsMax(state.config),
+    ...limitView(state, node),
     drainMs: round(node.drainUs(now) / 1_000, 1),
     cordoned: node.cordoned,
     draining: node.draining,

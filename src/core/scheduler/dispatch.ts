@@ -20,6 +20,7 @@ import type { Seat } from '../placement/pool.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { noteProbe } from './breakers.ts';
+import { limitStarting } from './concurrency.ts';
 import { setNodeTimer } from './node-timer.ts';
 import { setLimits } from './patience.ts';
 import { hasFreshReservation, RESERVATIONS_MAX, reserve, unreserve } from './reservations.ts';
@@ -346,6 +347,7 @@ export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node
   dequeue(state, task);
   task.predictedUs = serviceUs(node, task, state.context);
   setLimits(state, lane, task, node);
+  if (node.concurrency !== null) limitStarting(state, node);
   task.isRunning = true;
   task.node = node;
   task.attempts += 1;

@@ -3,6 +3,7 @@ import { assertNever } from '../../base/assert.ts';
 import { NodeRecord } from '../health/node-record.ts';
 import { AcceleratorMemory, type DeviceMemory } from '../overload/accelerator-memory.ts';
 import { forgetNode, restoreBreakers } from './breakers.ts';
+import { holdToLimit } from './concurrency.ts';
 import { dispatchNode } from './dispatch.ts';
 import type { EngineReading, NodeMemory, NodeSpec, SchedulerEvent } from './events.ts';
 import { heartbeat, probed, refreshNode } from './marks.ts';
@@ -65,6 +66,7 @@ function registerNode(state: SchedulerState, spec: NodeSpec, memory: NodeMemory 
     state.fleet.seat(node);
     state.out.nodeState(spec.id, node.state);
   }
+  holdToLimit(state, node);
   node.heartbeatDueAt = spec.heartbeats
     ? state.now + state.config.health.suspectAfterMs * 1_000
     : Number.POSITIVE_INFINITY;
@@ -96,6 +98,8 @@ function nodeReading(state: SchedulerState, node: NodeRecord, reading: EngineRea
   const isCacheFull = node.readingFull ? cacheUse > cacheUseResume : cacheUse > cacheUseMax;
   node.readingFull = isWaiting || isCacheFull;
   node.readingUntil = node.readingFull ? state.now + READING_LEASE_US : 0;
+  if (reading.waiting !== undefined || reading.cacheUse !== undefined) node.readAt = state.now;
+  holdToLimit(state, node);
   tellCache(state, node, reading.cacheUse);
   refreshNode(state, node);
   dispatchNode(state, node);

@@ -9,6 +9,7 @@ import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { groupsOf, isGroupedAlike } from '../placement/bulkhead.ts';
 import { forgetBreakers } from './breakers.ts';
+import { reboundLimit } from './concurrency.ts';
 import { dispatchLane, hasRoom } from './dispatch.ts';
 import { nextLook } from './retry-hint.ts';
 import { dequeue, enqueue, evict, settleOrDegrade } from './settle.ts';
@@ -42,7 +43,10 @@ export function reconfigure(state: SchedulerState, config: SchedulerConfig): voi
   if (!state.gates.isWatching('breaker')) forgetBreakers(state);
   if (!isGrouped) state.fleet.regroup(groupsOf(config, state.gates));
   for (const lane of state.fleet.lanes.values()) lane.reweigh();
-  for (const node of state.fleet.nodes.values()) state.fleet.place(node, state.now, config);
+  for (const node of state.fleet.nodes.values()) {
+    reboundLimit(state, node);
+    state.fleet.place(node, state.now, config);
+  }
 }
 
 /** Nobody waits for a model that is switched off. What runs goes on. */

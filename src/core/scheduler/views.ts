@@ -1,8 +1,20 @@
 /** Plain views of the scheduler's state for people and machines. Computed on demand, never on the hot path. */
 import type { DurationMs, NodeId, Rate, Ratio, TaskId } from '../../base/units.ts';
 import type { BreakerView } from '../health/model-breakers.ts';
+import type { LimitReason } from '../capacity/concurrency.ts';
 import type { NodeState } from '../health/state.ts';
 import type { NodeSpec } from './events.ts';
+
+export interface ConcurrencyView {
+  /** Tasks at once that are allowed now, and without a measurement under way. */
+  readonly limit: number;
+  readonly settled: number;
+  /** Whether it decides: not in shadow, nor while the engine tells its load. */
+  readonly holds: boolean;
+  readonly reason: LimitReason;
+  /** Wall time per reference time of work while few run; 0 before it is known. */
+  readonly paceOfFew: number;
+}
 
 export interface NodeView {
   readonly id: NodeId;
@@ -13,6 +25,8 @@ export interface NodeView {
   readonly rates: readonly { readonly model: string; readonly rate: Rate; readonly observations: number }[];
   readonly inflight: number;
   readonly slots: number;
+  /** What was learned of tasks at once; absent where slots are stated, or the gate is off. */
+  readonly concurrency?: ConcurrencyView;
   readonly drainMs: DurationMs;
   readonly cordoned: boolean;
   readonly draining: boolean;

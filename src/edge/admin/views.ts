@@ -12,6 +12,8 @@ export interface WireNode {
   readonly models: readonly string[];
   /** Absent while the engine has not said. */
   readonly slots?: number;
+  /** What was learned of tasks at once, where the node states no slots. */
+  readonly concurrency?: NodeRow['concurrency'];
   readonly hardware: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly state: string;
@@ -39,6 +41,7 @@ export function wireNode(row: NodeRow): WireNode {
     protocol: row.protocol,
     models: row.spec.models.map((offer) => offer.model),
     ...(slots > 0 && Number.isFinite(slots) ? { slots } : {}),
+    ...(row.concurrency === undefined ? {} : { concurrency: row.concurrency }),
     hardware: row.hardware,
     labels: row.spec.labels,
     state: row.state,
