@@ -140,6 +140,23 @@ describe('the ladder set by hand', () => {
     expect((await call(`${started.adminUrl}/spillway/v1/ladder`)).status).toBe(401);
   });
 
+  test('can be set, seen and given back from the command line', async () => {
+    const running = await fixture.serve([]);
+    const cli = (...args: string[]): ReturnType<Fixture['cli']> =>
+      fixture.cli(['ladder', '--url', running.document.adminUrl, ...args]);
+    expect((await cli()).stdout).toBe('stage 0\n');
+    const done = await cli('--set', '3', '--for', '10m', '--why', 'an exercise');
+    expect(done.stdout).toMatch(/^stage 3\nset by admin token for (600|599|598) s more: an exercise\n$/);
+    expect(JSON.parse((await cli('--json')).stdout)).toMatchObject({
+      stage: 3,
+      override: { why: 'an exercise' },
+    });
+    expect((await cli('--release')).stdout).toBe('stage 0\n');
+    const wrong = await Promise.all([cli('--set', '4'), cli('--set', '1'), cli('--set', '1', '--for', '10')]);
+    expect(wrong.map(({ code }) => code)).toEqual([2, 2, 2]);
+    expect(wrong[1]?.stderr).toContain('Expected --for and --why with --set');
+  });
+
   test('is refused while the gate is off, and holds nothing back in shadow', async () => {
     const off = await start({ gates: { ladder: 'off' } });
     const answer = await set(off, { stage: 3, seconds: 600, why: 'x' });

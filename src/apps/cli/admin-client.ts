@@ -20,17 +20,18 @@ const ANSWER_MS = 10_000;
 /** Codes of OpenSSL and Node for a chain that does not end at a known authority, or is for another name. */
 const UNTRUSTED = /SELF_SIGNED|UNABLE_TO_|CERT_|ALTNAME/;
 
-/** The body of a 200; everything else ends the command with a sentence that says what to do. */
+/** Asks, or with `change` puts it there. The body of a 200; everything else ends the command with a sentence that says what to do. */
 export async function askAdmin(
   path: string,
   options: AdminOptions,
   environment: Environment,
+  change?: object,
 ): Promise<unknown> {
   const folder = options.state ?? defaultStateFolder(environment);
   if (options.cacert !== undefined) trust(options.cacert);
   const base = baseUrl(options, environment, folder);
   const token = options.token ?? (environment['SPILLWAY_TOKEN'] || tokenIn(folder));
-  const response = await ask(`${base}/spillway/v1${path}`, token, base);
+  const response = await ask(`${base}/spillway/v1${path}`, token, base, change);
   const text = await response.text();
   const body = parsed(text);
   if (response.status === 200 && body !== undefined) return body;
@@ -76,10 +77,14 @@ function trust(file: string): void {
   setDefaultCACertificates([...getCACertificates('default'), pem]);
 }
 
-async function ask(url: string, token: string, base: string): Promise<Response> {
-  const headers = token === '' ? {} : { authorization: `Bearer ${token}` };
+async function ask(url: string, token: string, base: string, change?: object): Promise<Response> {
+  const headers = {
+    ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
+    ...(change === undefined ? {} : { 'content-type': 'application/json' }),
+  };
+  const sent = change === undefined ? {} : { method: 'PUT', body: JSON.stringify(change) };
   try {
-    return await fetch(url, { headers, redirect: 'error', signal: AbortSignal.timeout(ANSWER_MS) });
+    return await fetch(url, { ...sent, headers, redirect: 'error', signal: AbortSignal.timeout(ANSWER_MS) });
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     const code =

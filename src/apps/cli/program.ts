@@ -51,6 +51,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.`,
     );
   addServe(program, environment, finish);
   addViews(program, environment, finish);
+  addLadder(program, environment, finish);
   addKeys(program, environment, finish);
   return program;
 }
@@ -58,6 +59,20 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.`,
 function wholeNumber(text: string): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
     throw new InvalidArgumentError('Expected a port from 0 to 65535.');
+  return Number(text);
+}
+
+const SECONDS_PER: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
+
+/** `90s`, `10m`, `2h`, in seconds. */
+function seconds(text: string): number {
+  const match = /^(\d{1,5})([smh])$/.exec(text);
+  if (match === null) throw new InvalidArgumentError('Expected a time such as 90s, 10m or 2h.');
+  return Number(match[1]) * (SECONDS_PER[match[2] as string] as number);
+}
+
+function stageNumber(text: string): number {
+  if (!/^[0-3]$/.test(text)) throw new InvalidArgumentError('Expected a stage from 0 to 3.');
   return Number(text);
 }
 
@@ -134,6 +149,19 @@ function addViews(program: Command, environment: Environment, finish: Finish): v
     .action(async (id, options) =>
       finish(await (await import('./views.ts')).explain(id, options, environment)),
     );
+}
+
+function addLadder(program: Command, environment: Environment, finish: Finish): void {
+  adminCommand(program, 'ladder', 'the overload ladder: its stage, why, and setting it for a time')
+    .option('--set <stage>', 'stage from 0 to 3, for all models', stageNumber)
+    .option('--for <time>', 'how long it holds, such as 90s, 10m or 2h', seconds)
+    .option('--why <text>', 'shown and logged with it')
+    .option('--release', 'give it back to the evidence')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  spillway ladder\n  spillway ladder --set 2 --for 10m --why "an incident"',
+    )
+    .action(async (options) => finish(await (await import('./ladder.ts')).ladder(options, environment)));
 }
 
 function keysCommand(keys: Command, name: string, description: string): Command {
