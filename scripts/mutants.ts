@@ -81,14 +81,7 @@ function main(): number {
 
 function copySource(): string {
   const folder = mkdtempSync(join(tmpdir(), 'spillway-mutants-'));
-  for (const path of [
-    'src/base',
-    'src/core',
-    'src/simulator',
-    'test/support',
-    'test/scenarios',
-    'package.json',
-  ]) {
+  for (const path of ['src', 'test', 'package.json']) {
     cpSync(join(ROOT, path), join(folder, path), { recursive: true });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));

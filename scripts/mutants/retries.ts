@@ -1,4 +1,5 @@
 /** Mutants of the rules about retries and about the time that a refusal tells; see `list.ts`. */
+import { IDEMPOTENCY_MUTANTS } from './idempotency.ts';
 import type { Mutant } from './mutant.ts';
 
 const CORE = 'src/core';
@@ -136,4 +137,5 @@ export const RETRY_MUTANTS: readonly Mutant[] = [
     killer: RETRY_MARKS,
     titles: 'RetryMarks learn how many',
   },
+  ...IDEMPOTENCY_MUTANTS,
 ];

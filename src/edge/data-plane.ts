@@ -21,6 +21,7 @@ import { decideDeadline } from './deadline.ts';
 import { NO_CONSENT, readConsent } from './degrade/consent.ts';
 import { defaultTextOf } from './degrade/default-answer.ts';
 import { LesserAnswers } from './degrade/lesser-answers.ts';
+import type { ClientResponse } from './exchange/client-response.ts';
 import { Exchange, type ExchangeContext } from './exchange/exchange.ts';
 import { Spool } from './exchange/spool.ts';
 import { type BodyBudget, type ClientRequest, nodeRequest } from './http/client-request.ts';
@@ -28,6 +29,7 @@ import { KEYLESS_BIND_HOST, keylessRefusal } from './http/guard.ts';
 import type { RequestHead } from './http/head.ts';
 import { serveQuickly } from './http/quick-server.ts';
 import { createHttpServer } from './http/server.ts';
+import { type Claimed, Idempotency } from './idempotency/idempotency.ts';
 import { quoted, type Refusal, refuse, renderOpenAi } from './outcomes/refusal.ts';
 import type { InferenceRequest } from './protocols/inference-request.ts';
 import { renderModel, renderModels } from './protocols/openai/models.ts';
@@ -149,6 +151,7 @@ class Plane {
   readonly #options: DataPlaneOptions;
   readonly #context: ExchangeContext;
   readonly #budget: BodyBudget;
+  readonly #idempotency: Idempotency;
   #identity: Identity;
   #identityOf: GatewayConfig;
   #refusals = 0;
@@ -166,6 +169,7 @@ class Plane {
       metrics,
     );
     this.#budget = { bytes: 0, bytesMax: gateway.config.scheduler.bounds.bytesMax };
+    this.#idempotency = new Idempotency({ gateway, metrics, spool: this.spool });
     const waitingNote = (publicId: string): string => this.#waitingNote(publicId);
     const cache = new AnswerCache({
       config: () => gateway.config.cache,
@@ -343,6 +347,12 @@ class Plane {
       return;
     }
     const lesser = consent === NO_CONSENT ? undefined : this.#planLesser(understood, consent, remembered);
+    const claimed = this.#claim(arrival, understood);
+    if (claimed?.kind === 'answered') return;
+    if (claimed?.kind === 'refused') {
+      this.#refuse(arrival.request, claimed.refusal, arrival.receivedAt);
+      return;
+    }
     const estimate = gateway.estimate(model, request.shape);
     const forwarded =
       head.requestId === '' ? head.forwarded : [...head.forwarded, 'x-request-id', head.requestId];
@@ -355,6 +365,7 @@ class Plane {
         nodeVisible: tenant.nodeVisible,
         lesser,
         cacheKey: remembered?.key ?? '',
+        watcher: claimed?.watcher,
         submit: new Submission({
           request,
           className,
@@ -368,7 +379,7 @@ class Plane {
           alternatives: lesser?.planned.map((one) => one.alternative),
         }),
       },
-      arrival.request.response(),
+      claimed?.response ?? arrival.request.response(),
     );
     exchange.start();
   }
@@ -461,6 +472,18 @@ class Plane {
     ]);
     response.end(answer.body);
     metrics.requestEnded(className, model, 'served', Math.max(0, gateway.now() - receivedAt) / 1e6);
+  }
+
+  /** Undefined without an idempotency key. */
+  #claim(
+    { request, head, tenant, receivedAt }: Arrival,
+    { request: { path, body }, className, model }: Understood,
+  ): Claimed | undefined {
+    const { idempotencyKey: key, requestId } = head;
+    if (key === undefined || !this.#idempotency.isOn) return undefined;
+    const response = (): ClientResponse => request.response();
+    const client = { tenant: tenant.id, requestId, receivedAt, response };
+    return this.#idempotency.claim({ key, path, body, className, model, ...client });
   }
 
   #refuse(

@@ -21,6 +21,16 @@ export type IgnoredWish =
   | 'retry-count-unreadable'
   | 'degrade-unknown';
 
+/** What became of a request with an idempotency key that is not simply the first with it. */
+export type KeyedEffect =
+  /** It waits for, or gets, the answer of the one that runs. */
+  | 'joined'
+  /** It got the stored answer. */
+  | 'replayed'
+  | 'mismatch'
+  /** It runs, and its answer is not remembered: the table is full, or the answer too large. */
+  | 'unkept';
+
 export interface MetricsSink {
   /**
    * `spillway_requests_total` and `spillway_request_seconds`: once per request that reached the data plane, at its end.
@@ -43,6 +53,8 @@ export interface MetricsSink {
   cacheCompared(type: string, result: 'same' | 'different' | 'unreadable'): void;
   /** `spillway_wishes_ignored_total{wish}`. */
   wishIgnored(wish: IgnoredWish): void;
+  /** `spillway_idempotent_requests_total{effect}`. */
+  keyed(effect: KeyedEffect): void;
   /** `spillway_spool_bytes`: bytes now held for slow readers, in all. */
   spoolBytes(total: Bytes): void;
   /** `spillway_slow_readers_cut_total`. */
@@ -64,6 +76,7 @@ export const NO_METRICS: MetricsSink = Object.freeze({
   degraded(): void {},
   cacheCompared(): void {},
   wishIgnored(): void {},
+  keyed(): void {},
   spoolBytes(): void {},
   slowReaderCut(): void {},
   connections(): void {},

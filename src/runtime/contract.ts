@@ -60,6 +60,15 @@ export type SubmitSpec = Omit<TaskSpec, 'id' | 'deadlineAt'> & {
   readonly receivedAt: MonoUs;
 };
 
+/** How a request ended that was answered by the work of another one. */
+export interface JoinedEnd {
+  readonly outcome: Outcome;
+  readonly className: string;
+  readonly tenant: string;
+  readonly model: string;
+  readonly receivedAt: MonoUs;
+}
+
 /** A request that the edge refused by what it knows of the fleet. */
 export interface EarlyRefusal {
   readonly reason: RejectReason;
@@ -169,6 +178,10 @@ export interface Gateway {
   noteRefused(refusal: EarlyRefusal): string;
   /** The same for a request that needed no task. */
   noteAnswered(answer: EarlyAnswer): string;
+  /** An id for a request that needs no task of its own: another one's work answers it. */
+  nextId(): { readonly taskId: TaskId; readonly publicId: string };
+  /** Keeps the end of such a request explainable. Once per id. */
+  noteJoined(taskId: TaskId, end: JoinedEnd): void;
   cancel(taskId: TaskId): void;
   attemptSent(taskId: TaskId): void;
   attemptFirstByte(taskId: TaskId): void;

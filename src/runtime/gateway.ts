@@ -138,6 +138,11 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
     submit: (spec, listener) => dispatcher.submit(spec, listener),
     noteRefused: (refusal) => table.noteRefused(refusal, now()),
     noteAnswered: (answer) => table.noteAnswered(answer, now()),
+    nextId() {
+      const taskId = table.nextId();
+      return { taskId, publicId: table.publicId(taskId) };
+    },
+    noteJoined: (taskId, end) => table.noteJoined(taskId, end, now()),
     cancel: (taskId) => dispatcher.cancel(taskId),
     attemptSent: (taskId) => dispatcher.attemptSent(taskId),
     attemptFirstByte: (taskId) => dispatcher.attemptFirstByte(taskId),

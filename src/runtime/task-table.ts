@@ -24,6 +24,7 @@ import type {
   AttemptFailure,
   EarlyAnswer,
   EarlyRefusal,
+  JoinedEnd,
   RequestFacts,
   RequestView,
   SubmitSpec,
@@ -180,14 +181,22 @@ export class TaskTable {
     return this.#noteEnded({ ...NO_TASK, ...answer }, { kind: 'served' }, now);
   }
 
+  /** A row of a request that another one's work answered. */
+  noteJoined(id: TaskId, { outcome, ...known }: JoinedEnd, now: MonoUs): void {
+    this.#addEnded(new TaskRow(id, { ...NO_TASK, ...known }, undefined), outcome, now);
+  }
+
   #noteEnded(spec: RowSpec, outcome: Outcome, now: MonoUs): string {
     const id = this.nextId();
-    const row = new TaskRow(id, spec, undefined);
-    row.outcome = outcome;
-    row.doneUs = now - spec.receivedAt;
-    this.#rows.set(id, row);
-    this.#remember(id);
+    this.#addEnded(new TaskRow(id, spec, undefined), outcome, now);
     return this.publicId(id);
+  }
+
+  #addEnded(row: TaskRow, outcome: Outcome, now: MonoUs): void {
+    row.outcome = outcome;
+    row.doneUs = now - row.receivedAt;
+    this.#rows.set(row.id, row);
+    this.#remember(row.id);
   }
 
   /** A live or finished row. */

@@ -18,7 +18,7 @@ import {
 import type { WorkEstimate } from '../../src/core/scheduler/contract.ts';
 import { createDataPlane, type DataPlane } from '../../src/edge/data-plane.ts';
 import { type MetricsSink, NO_METRICS } from '../../src/ports/metrics-sink.ts';
-import type { Gateway, SubmitSpec, TaskListener } from '../../src/runtime/contract.ts';
+import type { Gateway, JoinedEnd, SubmitSpec, TaskListener } from '../../src/runtime/contract.ts';
 
 const ATTEMPTS_MAX = 3;
 export const SOON: RetryHint = { retryable: true, afterUs: 2_000_000 };
@@ -49,6 +49,8 @@ export class FakeGateway {
   readonly results: AttemptResult[] = [];
   readonly outcomes: Outcome[] = [];
   readonly learned: unknown[] = [];
+  /** Ends of requests that another one's work answered. */
+  readonly joined: JoinedEnd[] = [];
   /** What was done against the contract; empty in a passing test. */
   readonly breaches: string[] = [];
   assignments = 0;
@@ -79,6 +81,15 @@ export class FakeGateway {
 
   noteRefused(): string {
     return `req_${this.#nextId++}`;
+  }
+
+  nextId(): { taskId: TaskId; publicId: string } {
+    const taskId = this.#nextId++;
+    return { taskId, publicId: `req_${taskId}` };
+  }
+
+  noteJoined(_taskId: TaskId, end: JoinedEnd): void {
+    this.joined.push(end);
   }
 
   /** Lets everything that waits go on. */

@@ -276,6 +276,7 @@ export const configSchema: z.ZodObject<Shape> = z
     groups: z.array(groupSchema).optional(),
     server: server.optional(),
     survival: z.strictObject(section('survival')).optional(),
+    idempotency: z.strictObject(section('idempotency')).optional(),
     state: z
       .strictObject({
         folder: text('Folder of the registry, keys and the admin token; empty: memory only.').optional(),

@@ -122,6 +122,7 @@ function createSink(classLabel: Label, modelLabel: Label): CountingSink {
     degraded: (className, how) => counters.degraded.add([classLabel(className), how], 1),
     cacheCompared: (type, result) => counters.cacheAgreement.add([type, result], 1),
     wishIgnored: (wish) => counters.wishes.add([wish], 1),
+    keyed: (effect) => counters.keyed.add([effect], 1),
     spoolBytes(total) {
       spool = total;
     },
@@ -148,7 +149,15 @@ function createSink(classLabel: Label, modelLabel: Label): CountingSink {
 }
 
 function createCounters(): Record<
-  'requests' | 'tokens' | 'retries' | 'degraded' | 'cacheAgreement' | 'wishes' | 'slowReaders' | 'malformed',
+  | 'requests'
+  | 'tokens'
+  | 'retries'
+  | 'degraded'
+  | 'cacheAgreement'
+  | 'wishes'
+  | 'keyed'
+  | 'slowReaders'
+  | 'malformed',
   ReturnType<typeof createCounter>
 > {
   return {
@@ -181,6 +190,11 @@ function createCounters(): Record<
       name: 'spillway_wishes_ignored_total',
       help: 'Hints of clients that were ignored, by kind.',
       labels: ['wish'],
+    }),
+    keyed: createCounter({
+      name: 'spillway_idempotent_requests_total',
+      help: 'Requests whose idempotency key was taken (joined, replayed, mismatch), or whose answer was not kept (unkept).',
+      labels: ['effect'],
     }),
     slowReaders: createCounter({
       name: 'spillway_slow_readers_cut_total',

@@ -104,6 +104,7 @@ const SECTIONS = [
   'cache',
   'ladder',
   'timeouts',
+  'idempotency',
   'server',
   'survival',
 ] as const;
@@ -197,6 +198,8 @@ function checkRelations(config: GatewayConfig, issues: Issues): void {
     server.spoolBytesTotalMax,
     'server.spoolBytesTotalMax',
   );
+  const { answerBytesMax, bytesTotalMax } = config.idempotency;
+  atMost(['idempotency', 'answerBytesMax'], answerBytesMax, bytesTotalMax, 'idempotency.bytesTotalMax');
   atMost(['cache', 'entryBytesMax'], config.cache.entryBytesMax, config.cache.bytesMax, 'cache.bytesMax');
   atMost(['server', 'headersMs'], server.headersMs, server.requestMs, 'server.requestMs');
   atMost(['server', 'bodyBytesMax'], server.bodyBytesMax, bounds.bytesMax, 'bounds.bytesMax');

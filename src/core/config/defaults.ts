@@ -15,6 +15,7 @@ import type {
   GatewayConfig,
   HealthConfig,
   LadderConfig,
+  IdempotencyConfig,
   PlacementConfig,
   RetryConfig,
   SchedulerConfig,
@@ -182,6 +183,15 @@ export const DEFAULT_CACHE: CacheConfig = Object.freeze({
   compareEvery: defaultOf('cache.compareEvery'),
 });
 
+export const DEFAULT_IDEMPOTENCY: IdempotencyConfig = Object.freeze({
+  entriesMax: defaultOf('idempotency.entriesMax'),
+  answerBytesMax: defaultOf('idempotency.answerBytesMax'),
+  bytesTotalMax: defaultOf('idempotency.bytesTotalMax'),
+  ttlMs: defaultOf('idempotency.ttlMs'),
+  keyCharsMax: defaultOf('idempotency.keyCharsMax'),
+  joinersMax: defaultOf('idempotency.joinersMax'),
+});
+
 /** In memory; the command line passes a folder. */
 export const DEFAULT_STATE: StateConfig = Object.freeze({ folder: '' });
 
@@ -213,6 +223,7 @@ export interface GatewayOverrides extends Partial<Pick<GatewayConfig, 'tenants' 
   readonly scheduler?: SchedulerOverrides;
   readonly server?: Partial<ServerConfig>;
   readonly cache?: Partial<CacheConfig>;
+  readonly idempotency?: Partial<IdempotencyConfig>;
   readonly survival?: Partial<SurvivalConfig>;
   readonly state?: Partial<StateConfig>;
 }
@@ -253,6 +264,7 @@ export function defaultGatewayConfig(overrides: GatewayOverrides = {}): GatewayC
     scheduler: defaultSchedulerConfig(overrides.scheduler),
     server: Object.freeze({ ...DEFAULT_SERVER, ...overrides.server }),
     cache: Object.freeze({ ...DEFAULT_CACHE, ...overrides.cache }),
+    idempotency: Object.freeze({ ...DEFAULT_IDEMPOTENCY, ...overrides.idempotency }),
     survival: Object.freeze({ ...DEFAULT_SURVIVAL, ...overrides.survival }),
     state: Object.freeze({ ...DEFAULT_STATE, ...overrides.state }),
     tenants: overrides.tenants ?? [],

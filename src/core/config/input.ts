@@ -11,6 +11,7 @@ import type {
   DegradeConfig,
   GatesConfig,
   HealthConfig,
+  IdempotencyConfig,
   KeyConfig,
   LimitsConfig,
   LadderConfig,
@@ -123,6 +124,7 @@ export interface ConfigInput {
   readonly gates?: Partially<GatesConfig> | undefined;
   readonly degrade?: Partially<DegradeConfig> | undefined;
   readonly cache?: Partially<CacheConfig> | undefined;
+  readonly idempotency?: Partially<IdempotencyConfig> | undefined;
   readonly tenantLimits?: Partially<LimitsConfig> | undefined;
   readonly ladder?: Partially<LadderConfig> | undefined;
   readonly models?: readonly (ModelInput | undefined)[] | undefined;

@@ -7,6 +7,7 @@
  * named where a value follows them.
  */
 import { DAY_MS, GIB, KIB, MIB, PART, real, type Setting, UNIT_SHARE, whole } from './setting.ts';
+import { IDEMPOTENCY, type IdempotencySetting } from './settings-idempotency.ts';
 import { LIMITS, type LimitSetting } from './settings-limits.ts';
 import { LADDER, type LadderSetting } from './settings-ladder.ts';
 import { SERVER, type ServerSetting, SURVIVAL } from './settings-server.ts';
@@ -28,6 +29,7 @@ export type SettingPath =
   | LadderSetting
   | ServerSetting
   | TimeoutSetting
+  | IdempotencySetting
   | `classes[].${'weight' | 'shareMin' | 'firstByteMs' | 'completionMs'}`
   | 'tenants[].weight'
   | LimitSetting
@@ -433,6 +435,7 @@ export const SETTINGS: Readonly<Record<SettingPath, Setting>> = Object.freeze({
   ...TIMEOUTS,
   ...SERVER,
   ...SURVIVAL,
+  ...IDEMPOTENCY,
   ...LIMITS,
   ...LISTS,
 });

@@ -405,6 +405,19 @@ export interface CacheConfig {
   readonly compareEvery: number;
 }
 
+export interface IdempotencyConfig {
+  /** Keys remembered; 0 ignores the header. */
+  readonly entriesMax: number;
+  /** Bytes of one kept answer, and of all, those under way included. */
+  readonly answerBytesMax: Bytes;
+  readonly bytesTotalMax: Bytes;
+  /** How long an answer is kept. */
+  readonly ttlMs: DurationMs;
+  readonly keyCharsMax: number;
+  /** Requests that may wait for the answer of one that runs. */
+  readonly joinersMax: number;
+}
+
 export interface StateConfig {
   /** Folder of the registry and the admin token; '' keeps everything in memory. */
   readonly folder: string;
@@ -414,6 +427,7 @@ export interface GatewayConfig {
   readonly scheduler: SchedulerConfig;
   readonly server: ServerConfig;
   readonly cache: CacheConfig;
+  readonly idempotency: IdempotencyConfig;
   readonly survival: SurvivalConfig;
   readonly state: StateConfig;
   /** Empty: no keys, loopback only, tenant `anonymous`. */

@@ -47,6 +47,14 @@ export interface ExchangeContext {
   waitingNote(publicId: string): string;
 }
 
+/** Somebody beside the client who must know how it ends. */
+export interface ExchangeWatcher {
+  /** Before the refusal is written as the whole answer. */
+  refusedWith(refusal: Refusal): void;
+  /** Once, when the client has been told. */
+  finished(outcome: Outcome): void;
+}
+
 export interface ExchangeSpec {
   readonly request: InferenceRequest;
   readonly submit: SubmitSpec;
@@ -59,6 +67,7 @@ export interface ExchangeSpec {
   readonly lesser?: LesserAnswers | undefined;
   /** The key under which the answer is to be remembered, or ''. */
   readonly cacheKey: string;
+  readonly watcher?: ExchangeWatcher | undefined;
 }
 
 interface SilenceLimits {
@@ -188,6 +197,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     this.#isFinished = true;
     this.#clearTimer();
     this.#tell(outcome);
+    this.#spec.watcher?.finished(outcome);
     this.#letGo(outcome);
   }
 
@@ -465,6 +475,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
   }
 
   #answerRefusal(refusal: Refusal): void {
+    this.#spec.watcher?.refusedWith(refusal);
     const { overloadStatus } = this.#context.gateway.config.server;
     const rendered = renderOpenAiLines(refusal, { overloadStatus, jitterSeed: this.#taskId });
     const id = this.#publicId;

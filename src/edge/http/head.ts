@@ -25,6 +25,8 @@ export interface RequestHead {
   retryCount: string;
   /** What less the client takes, in its own text. */
   degradeWish: string;
+  /** Undefined when absent: an empty one is an error. */
+  idempotencyKey: string | undefined;
   inferenceObjective: string;
   priority: string;
   requestId: string;
@@ -58,6 +60,7 @@ function emptyHead(): RequestHead {
     stainlessReadTimeout: '',
     retryCount: '',
     degradeWish: '',
+    idempotencyKey: undefined,
     inferenceObjective: '',
     priority: '',
     requestId: '',
@@ -125,6 +128,9 @@ function takeControl(head: RequestHead, name: string, value: string): void {
       break;
     case 'x-stainless-retry-count':
       head.retryCount = joined(head.retryCount, value);
+      break;
+    case 'idempotency-key':
+      head.idempotencyKey = head.idempotencyKey === undefined ? value : `${head.idempotencyKey}, ${value}`;
       break;
     case 'x-llm-d-inference-objective':
       head.inferenceObjective = value;

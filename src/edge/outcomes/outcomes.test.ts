@@ -16,6 +16,7 @@ const CONTRACT: readonly [RefusalReason, number, string, boolean][] = [
   ['unknown-path', 404, 'unknown_url', false],
   ['method-not-allowed', 405, 'method_not_allowed', false],
   ['unknown-model', 404, 'model_not_found', false],
+  ['idempotency-mismatch', 422, 'idempotency_mismatch', false],
   ['poison', 422, 'poison', false],
   ['queue-full', 429, 'overloaded', true],
   ['deadline-infeasible', 429, 'overloaded', true],

@@ -15,7 +15,8 @@ export type EdgeReason =
   | 'unauthenticated'
   | 'forbidden'
   | 'unknown-path'
-  | 'method-not-allowed';
+  | 'method-not-allowed'
+  | 'idempotency-mismatch';
 
 /** Every value of `x-spillway-reason`. */
 export type RefusalReason = EdgeReason | RejectReason | EvictReason | Exclude<FailReason, 'declined'>;
@@ -79,6 +80,11 @@ export const OUTCOMES: Readonly<Record<RefusalReason, OutcomeRow>> = Object.free
     [405, INVALID, 'method_not_allowed'],
     'no-retry',
     'The path does not take this method',
+  ),
+  'idempotency-mismatch': row(
+    [422, INVALID, 'idempotency_mismatch'],
+    'no-retry',
+    'This idempotency key belongs to another request',
   ),
   'unknown-model': row([404, INVALID, 'model_not_found'], 'no-retry', 'The model does not exist'),
   poison: row(
