@@ -304,4 +304,13 @@ export const HEALTH_MUTANTS: readonly Mutant[] = [
     killer: MARKS,
     titles: 'a slowed node > is ejected once',
   },
+  {
+    name: 'judge-a-busy-model-by-twenty',
+    invariant: 0,
+    file: `${CORE}/health/outcome-window.ts`,
+    original: 'if (!isRecent && judged >= VOLUME) break;',
+    mutated: 'if (judged >= VOLUME) break;',
+    killer: `${CORE}/health/breaker.test.ts`,
+    titles: 'OutcomeWindow > judges a busy model',
+  },
 ];

@@ -74,9 +74,11 @@ describe('OutcomeWindow', () => {
     expect(windowOf('++-'.repeat(7), S / 10).isOverLimit(2 * S)).toBe(false);
   });
 
-  test('judges only the last 20', () => {
-    expect(windowOf(`${'-'.repeat(30)}${'+'.repeat(11)}`, S / 10).isOverLimit(5 * S)).toBe(false);
-    expect(windowOf(`${'+'.repeat(90)}${'-'.repeat(10)}`, S / 100).isOverLimit(5 * S)).toBe(true);
+  test('judges a busy model by all of the last ten seconds, so that a run of bad luck is no verdict', () => {
+    expect(windowOf(`${'-'.repeat(30)}${'+'.repeat(31)}`, S / 10).isOverLimit(6 * S)).toBe(false);
+    expect(windowOf(`${'+'.repeat(80)}${'-'.repeat(20)}`, S / 100).isOverLimit(S)).toBe(false);
+    expect(windowOf(`${'+'.repeat(80)}${'-'.repeat(50)}`, S / 100).isOverLimit(1.3 * S)).toBe(true);
+    expect(windowOf(`${'+'.repeat(80)}${'-'.repeat(20)}`, S).isOverLimit(100 * S)).toBe(true);
   });
 
   test('judges a slow model over ten or more that reach further back than ten seconds', () => {
