@@ -11,8 +11,6 @@ const promtool = promtoolPath();
 const LATER = [
   'spillway_rejected_could_have_served_total',
   'spillway_eta_error_ratio',
-  'spillway_retry_budget_ratio',
-  'spillway_ladder_stage',
   'spillway_promises_total',
 ];
 
