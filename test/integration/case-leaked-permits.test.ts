@@ -113,8 +113,6 @@ describe('permits', () => {
       // One answer in seven is foul on every node: the breaker of the model would keep most attempts from being made.
       gates: { breaker: 'off' },
       retry: { budgetReserve: 100_000 },
-      // Half of the answers are of the wrong kind for their request: its breaker would keep the model from the nodes.
-      gates: { breaker: 'off' },
       // So high that they refuse nothing, and every request holds something of them.
       tenantLimits: { requestsPerMinute: 1e9, tokensPerMinute: 1e9, concurrency: 1e7 },
     });
