@@ -289,8 +289,11 @@ function cut(response: ServerResponse, body: string): void {
 }
 
 function serveImages(state: NodeState, response: ServerResponse, body: Body): void {
-  const size = imageSizeOf(body);
-  if (size === undefined) return bad(response, 'A size, a number of images or of steps is out of range');
+  const asked = imageSizeOf(body);
+  if (asked === undefined) return bad(response, 'A size, a number of images or of steps is out of range');
+  const { distilled } = state.spec;
+  const isDistilled = distilled !== undefined && body['model'] === distilled.model;
+  const size = isDistilled ? { ...asked, steps: Math.min(asked.steps, distilled.stepsMax) } : asked;
   const model = IMAGE_MODELS[state.spec.trueHardware];
   const serviceMs = imageServiceMs(model, size) * wallFactor(state) * noise(state);
   const workMs = imageWorkMs(size) / state.fleet.speedup;
@@ -299,9 +302,10 @@ function serveImages(state: NodeState, response: ServerResponse, body: Body): vo
     serviceMs,
     finished: (times) => {
       settle(state, { workMs, left });
-      state.recent.add(workMs, times.serviceMs);
+      // The truth of a node is told for its main model.
+      if (!isDistilled) state.recent.add(workMs, times.serviceMs);
       if (left) return;
-      const text = imagesReply(state.spec, size.images, times);
+      const text = imagesReply(state.spec, size, times);
       if (state.faults.truncate) cut(response, text);
       else reply(response, 200, text);
     },

@@ -1,6 +1,7 @@
 /** Bytes that an emulated node answers with. Each says that it is emulated. */
 import { crc32, deflateSync } from 'node:zlib';
 import type { Tokens } from '../base/units.ts';
+import type { ImageSize } from './hardware.ts';
 import type { EmulatedNodeSpec } from './spec.ts';
 
 const WORDS = ['This ', 'text ', 'is ', 'emulated: ', 'no ', 'model ', 'wrote ', 'it. '];
@@ -32,19 +33,26 @@ export function ownedBy(spec: EmulatedNodeSpec): string {
 }
 
 export function modelsReply(spec: EmulatedNodeSpec): string {
-  const entry = { id: spec.model, object: 'model', created: 0, owned_by: ownedBy(spec), emulated: true };
-  return JSON.stringify({ object: 'list', data: [entry] });
+  const ids = spec.distilled === undefined ? [spec.model] : [spec.model, spec.distilled.model];
+  const data = ids.map((id) => ({
+    id,
+    object: 'model',
+    created: 0,
+    owned_by: ownedBy(spec),
+    emulated: true,
+  }));
+  return JSON.stringify({ object: 'list', data });
 }
 
-/** `serviceMs` and `queuedMs` are wall times on this node, so that a client can tell waiting from service. */
+/** `serviceMs` and `queuedMs` are wall times on this node, so that a client can tell waiting from service; `steps` is what was done. */
 export function imagesReply(
   spec: EmulatedNodeSpec,
-  images: number,
+  { images, steps }: ImageSize,
   times: { queuedMs: number; serviceMs: number },
 ): string {
   const image = `{"b64_json":"${PIXEL_B64}"}`;
   const images64 = images === 1 ? image : new Array<string>(images).fill(image).join(',');
-  const emulated = `{"hardware":"${spec.statedHardware}","queuedMs":${times.queuedMs.toFixed(2)},"serviceMs":${times.serviceMs.toFixed(2)}}`;
+  const emulated = `{"hardware":"${spec.statedHardware}","steps":${steps},"queuedMs":${times.queuedMs.toFixed(2)},"serviceMs":${times.serviceMs.toFixed(2)}}`;
   return `{"created":0,"data":[${images64}],"emulated":${emulated}}`;
 }
 

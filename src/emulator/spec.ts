@@ -21,6 +21,10 @@ const nodeSchema = z.strictObject({
   abortFreesSlot: z.boolean().default(true),
   sequencesMax: z.int().min(1).max(4_096).default(32),
   cacheTokensMax: z.int().min(256).max(10_000_000).default(65_536),
+  /** A distilled image model on the same card: it needs at most so many steps, whatever is asked. */
+  distilled: z
+    .strictObject({ model: z.string().min(1).max(128), stepsMax: z.int().min(1).max(1_000) })
+    .optional(),
 });
 
 const fleetSchema = z.strictObject({
@@ -46,6 +50,7 @@ export interface EmulatedNodeSpec {
   readonly abortFreesSlot: boolean;
   readonly sequencesMax: number;
   readonly cacheTokensMax: Tokens;
+  readonly distilled?: { readonly model: string; readonly stepsMax: number } | undefined;
 }
 
 export interface EmulatedFleetSpec {

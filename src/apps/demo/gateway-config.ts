@@ -4,7 +4,7 @@
  */
 import { stringify } from 'yaml';
 import { IMAGE_MODELS, PIXELS_REFERENCE, STEPS_REFERENCE } from '../../emulator/index.ts';
-import { type DemoPlan, EMBEDDING_MODEL_ID, IMAGE_MODEL_ID } from './plan.ts';
+import { type DemoPlan, EMBEDDING_MODEL_ID, IMAGE_MODEL_ID, TURBO_MODEL_ID, TURBO_STEPS } from './plan.ts';
 
 export type DemoPolicy = 'round-robin' | 'spillway';
 
@@ -18,6 +18,8 @@ export interface GatewayConfigOptions {
   readonly embeddingUrls: readonly string[];
 }
 
+/** Steps of a picture at the lower quality: a draft that shows what it will be. */
+const DRAFT_STEPS = 8;
 /** The default bound of the gate per flow, in emulated time. */
 const FLOW_WAIT_MS = 5_000;
 /** Price of an embedding on the machine that runs it, roughly; rates are learned. */
@@ -38,7 +40,13 @@ export function gatewayConfigText(options: GatewayConfigOptions): string {
       flowWaitMsMax: Math.round(FLOW_WAIT_MS / plan.speedup),
     },
     models: [
-      { id: IMAGE_MODEL_ID, profile: imageProfile(plan) },
+      {
+        id: IMAGE_MODEL_ID,
+        profile: imageProfile(plan),
+        variants: [{ model: TURBO_MODEL_ID }],
+        quality: [{ name: 'draft', steps: DRAFT_STEPS }],
+      },
+      { id: TURBO_MODEL_ID, profile: turboProfile(plan) },
       { id: EMBEDDING_MODEL_ID, profile: { kind: 'embedding', fixedMs: EMBEDDING_MS, msPerToken: 0 } },
     ],
     nodes: [
@@ -47,7 +55,7 @@ export function gatewayConfigText(options: GatewayConfigOptions): string {
         url: node.url,
         slots: 1,
         hardware: node.hardware,
-        models: [{ model: IMAGE_MODEL_ID }],
+        models: modelsOf(plan, node.id).map((model) => ({ model })),
         labels: { emulated: 'yes' },
       })),
       ...options.embeddingUrls.map((url, index) => ({
@@ -60,6 +68,21 @@ export function gatewayConfigText(options: GatewayConfigOptions): string {
     server: { host: '127.0.0.1', port: options.port },
     state: { folder: options.stateFolder },
   });
+}
+
+/** The models that the node serves, as its operator would state them. */
+function modelsOf(plan: DemoPlan, nodeId: string): readonly string[] {
+  const node = plan.nodes.find((one) => one.id === nodeId);
+  return node?.distilled === undefined ? [IMAGE_MODEL_ID] : [IMAGE_MODEL_ID, node.distilled.model];
+}
+
+/** It is asked for as many steps as the whole model, and does a few: so each asked step costs that much less. */
+function turboProfile(plan: DemoPlan): Record<string, unknown> {
+  const whole = imageProfile(plan);
+  return {
+    ...whole,
+    msPerMegapixelStep: (Number(whole['msPerMegapixelStep']) * TURBO_STEPS) / STEPS_REFERENCE,
+  };
 }
 
 /** The reference accelerator at the plan's speed-up, so that its rate is 1 in wall time. */

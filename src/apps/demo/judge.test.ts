@@ -6,12 +6,21 @@ function answer(status: number, body: string, headers: Record<string, string> = 
   return { kind: 'answer', answer: { status, headers: new Map(Object.entries(headers)), body } };
 }
 
-const SERVED = '{"data":[{"b64_json":"x"}],"emulated":{"serviceMs":12.5}}';
+const SERVED = '{"data":[{"b64_json":"x"}],"emulated":{"steps":30,"serviceMs":12.5}}';
 const ERROR = '{"error":{"message":"no","type":"overloaded","param":null,"code":null}}';
 
 describe('judgeImage', () => {
   it('takes a complete answer as served, with the service time that it states', () => {
-    expect(judgeImage(answer(200, SERVED), 1)).toEqual({ kind: 'served', serviceMs: 12.5 });
+    const whole = { kind: 'served', serviceMs: 12.5, lesser: '', steps: 30 };
+    expect(judgeImage(answer(200, SERVED), 1)).toEqual(whole);
+  });
+
+  it('takes an answer as marked when header and body say the same', () => {
+    const marked = SERVED.replace('{', '{"spillway":{"degraded":"cache"},');
+    const header = { 'x-spillway-degraded': 'cache' };
+    expect(judgeImage(answer(200, marked, header), 1)).toMatchObject({ lesser: 'cache' });
+    expect(judgeImage(answer(200, SERVED, header), 1)).toMatchObject({ lesser: '' });
+    expect(judgeImage(answer(200, marked), 1)).toMatchObject({ lesser: '' });
   });
 
   it.each([

@@ -41,9 +41,12 @@ export function judgeImage(result: HttpResult, images: number): AttemptEnd {
   const body = parse(result.answer.body);
   if (result.answer.status !== 200) return judgeError(result.answer, body);
   const data = body?.['data'];
-  const serviceMs = (body?.['emulated'] as { serviceMs?: unknown } | undefined)?.serviceMs;
-  const isWhole = Array.isArray(data) && data.length === images && typeof serviceMs === 'number';
-  return isWhole ? { kind: 'served', serviceMs } : { kind: 'failed', isTyped: false };
+  const { serviceMs, steps } = (body?.['emulated'] ?? {}) as { serviceMs?: unknown; steps?: unknown };
+  const isWhole = Array.isArray(data) && data.length === images;
+  if (!isWhole || typeof serviceMs !== 'number' || typeof steps !== 'number') {
+    return { kind: 'failed', isTyped: false };
+  }
+  return { kind: 'served', serviceMs, lesser: markOf(result.answer, body), steps };
 }
 
 /** Real embeddings: a vector of numbers that are not all zero. */
@@ -54,6 +57,13 @@ export function isEmbedding(result: HttpResult): boolean {
     ? (data[0] as { embedding?: unknown } | undefined)?.embedding
     : undefined;
   return Array.isArray(vector) && vector.some((value) => typeof value === 'number' && value !== 0);
+}
+
+/** The mark of a lesser answer, if header and body agree on it. */
+function markOf(answer: HttpAnswer, body: Readonly<Record<string, unknown>> | undefined): string {
+  const header = answer.headers.get('x-spillway-degraded') ?? '';
+  const member = (body?.['spillway'] as { degraded?: unknown } | undefined)?.degraded ?? '';
+  return header === member ? header : '';
 }
 
 function judgeError(answer: HttpAnswer, body: Readonly<Record<string, unknown>> | undefined): AttemptEnd {

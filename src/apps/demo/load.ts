@@ -3,11 +3,11 @@
  * user met. Runs in a process of its own, so that neither the gateway nor the fleet shares its event loop.
  */
 import type { DurationMs } from '../../base/units.ts';
-import { seededUniform, seedFor, type Uniform } from '../../emulator/index.ts';
+import { type ImageSize, imageWorkMs, seededUniform, seedFor, type Uniform } from '../../emulator/index.ts';
 import { createHttpClient, type HttpCall, type HttpClient } from './http-client.ts';
 import { isEmbedding, judgeImage } from './judge.ts';
 import { type DemoPlan, EMBEDDING_MODEL_ID, IMAGE_MODEL_ID, lastArrivalMs } from './plan.ts';
-import type { UserRecord } from './report.ts';
+import type { Told, UserRecord } from './report.ts';
 import { IMAGE_SIDE_PX, IMAGE_SIZES } from './sizes.ts';
 import { type AttemptEnd, createUserStream, nextStep, type UserEnd, type UserWish } from './users.ts';
 
@@ -56,6 +56,10 @@ interface User {
   attempts: number;
   call: HttpCall | undefined;
   timer: NodeJS.Timeout | undefined;
+  /** The first time that a refusal named, and when. */
+  told: { readonly waitMs: DurationMs; readonly atMs: DurationMs } | undefined;
+  /** When it was let in, after that; -1 when it was not. */
+  letInAtMs: DurationMs;
 }
 
 interface LoadState {
@@ -149,7 +153,15 @@ function arriveAll(state: LoadState): Promise<void> {
 }
 
 function arrive(state: LoadState, wish: UserWish): void {
-  const user: User = { wish, firstAtMs: elapsed(state), attempts: 0, call: undefined, timer: undefined };
+  const user: User = {
+    wish,
+    firstAtMs: elapsed(state),
+    attempts: 0,
+    call: undefined,
+    timer: undefined,
+    told: undefined,
+    letInAtMs: -1,
+  };
   state.waiting.add(user);
   state.started += 1;
   attempt(state, user);
@@ -162,17 +174,36 @@ function attempt(state: LoadState, user: User): void {
   state.outstanding += 1;
   state.peakOutstanding = Math.max(state.peakOutstanding, state.outstanding);
   const { wish } = user;
-  const images = (IMAGE_SIZES[wish.sizeIndex] as (typeof IMAGE_SIZES)[number]).images;
+  const sentAtMs = elapsed(state);
+  const { images } = sizeOf(wish);
   user.call = state.client.send(imageRequest(state, wish), wish.deadlineMs, (result) => {
     user.call = undefined;
     state.outstanding -= 1;
     const end = judgeImage(result, images);
+    noteTold(user, end, { sentAtMs, endedAtMs: elapsed(state) });
     if (end.kind === 'refused') state.refusedAttempts += 1;
     if (end.kind === 'failed' && !end.isTyped) {
       noteUntyped(state, result.kind === 'answer' ? `status ${result.answer.status}` : detailOf(result));
     }
     if (state.waiting.has(user)) afterAttempt(state, user, end);
   });
+}
+
+/** Whether the time that a refusal named came true is told by the attempts that follow: anything but a refusal was let in. */
+function noteTold(
+  user: User,
+  end: AttemptEnd,
+  { sentAtMs, endedAtMs }: { readonly sentAtMs: DurationMs; readonly endedAtMs: DurationMs },
+): void {
+  if (end.kind === 'refused') {
+    if (end.retryAfterMs !== undefined) user.told ??= { waitMs: end.retryAfterMs, atMs: endedAtMs };
+  } else if (user.told !== undefined && user.letInAtMs < 0) user.letInAtMs = sentAtMs;
+}
+
+function toldOf({ told, letInAtMs, wish, attempts }: User): Told | undefined {
+  if (told === undefined) return undefined;
+  const tookMs = letInAtMs < 0 ? -1 : letInAtMs - told.atMs;
+  return { waitMs: told.waitMs, tookMs, cameBack: wish.isPatient && attempts > 1 };
 }
 
 function detailOf(result: { readonly kind: string; readonly detail?: string }): string {
@@ -195,40 +226,62 @@ function afterAttempt(state: LoadState, user: User, end: AttemptEnd): void {
     uniform: state.uniform,
   });
   if (step.kind === 'again') user.timer = setTimeout(() => attempt(state, user), step.afterMs);
-  else leave(state, user, { as: step.as, serviceMs: end.kind === 'served' ? end.serviceMs : 0 });
+  else leave(state, user, { as: step.as, end });
 }
 
 function leave(
   state: LoadState,
   user: User,
-  end: { readonly as: UserEnd; readonly serviceMs: DurationMs },
+  { as, end }: { readonly as: UserEnd; readonly end: AttemptEnd | undefined },
 ): void {
+  const served = end?.kind === 'served' ? end : undefined;
   state.waiting.delete(user);
-  state.ended[end.as] += 1;
+  state.ended[as] += 1;
   state.records.push({
     classIndex: user.wish.classIndex,
-    end: end.as,
+    end: as,
     attempts: user.attempts,
     firstAtMs: user.firstAtMs,
     endedAtMs: elapsed(state),
-    serviceMs: end.serviceMs,
+    serviceMs: served?.serviceMs ?? 0,
     deadlineMs: user.wish.deadlineMs,
-    workMs: user.wish.workMs,
+    workMs: served === undefined ? user.wish.workMs : doneWorkMs(state, user, served),
+    consents: user.wish.consents,
+    lesser: served?.lesser ?? '',
+    isUnmarked: served !== undefined && served.lesser === '' && served.steps < sizeOf(user.wish).steps,
+    told: toldOf(user),
   });
+}
+
+/** Work that the fleet did for this answer: less for a lesser one, none for one that was remembered. */
+function doneWorkMs(
+  state: LoadState,
+  { wish }: User,
+  { lesser, steps }: Extract<AttemptEnd, { kind: 'served' }>,
+): DurationMs {
+  if (lesser === 'cache') return 0;
+  return imageWorkMs({ ...sizeOf(wish), steps }) / state.options.plan.speedup;
+}
+
+function sizeOf({ sizeIndex }: UserWish): ImageSize {
+  return IMAGE_SIZES[sizeIndex] as ImageSize;
 }
 
 /** The run is over: who still waits for an answer, or to try again, gives up. */
 function hangUp(state: LoadState, user: User): void {
   clearTimeout(user.timer);
-  leave(state, user, { as: 'cancelled', serviceMs: 0 });
+  leave(state, user, { as: 'cancelled', end: undefined });
   user.call?.hangUp();
 }
 
 function imageRequest(state: LoadState, wish: UserWish): string {
-  const size = IMAGE_SIZES[wish.sizeIndex] as (typeof IMAGE_SIZES)[number];
+  const size = sizeOf(wish);
   const className = state.options.plan.classes[wish.classIndex]?.name ?? '';
-  const body = `{"model":"${IMAGE_MODEL_ID}","prompt":"a lighthouse in a storm, user ${wish.index}","n":${size.images},"size":"${IMAGE_SIDE_PX}x${IMAGE_SIDE_PX}","steps":${size.steps},"response_format":"b64_json"}`;
-  return `POST /v1/images/generations HTTP/1.1\r\n${state.heads}x-spillway-class: ${className}\r\nx-spillway-deadline-ms: ${wish.deadlineMs}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  const motif = wish.favourite === 0 ? `user ${wish.index}` : `favourite ${wish.favourite}`;
+  const seed = wish.favourite === 0 ? '' : `"seed":${wish.favourite},`;
+  const consent = wish.consents ? `x-spillway-degrade: cache, model, quality\r\n` : '';
+  const body = `{"model":"${IMAGE_MODEL_ID}","prompt":"a lighthouse in a storm, ${motif}",${seed}"n":${size.images},"size":"${IMAGE_SIDE_PX}x${IMAGE_SIDE_PX}","steps":${size.steps},"response_format":"b64_json"}`;
+  return `POST /v1/images/generations HTTP/1.1\r\n${state.heads}x-spillway-class: ${className}\r\n${consent}x-spillway-deadline-ms: ${wish.deadlineMs}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 }
 
 /** A few real embeddings throughout. Undefined when there are no embedding nodes. */

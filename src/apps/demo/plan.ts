@@ -5,7 +5,7 @@
  * times that for what would be 45 minutes, and falls back. All durations of the scenario are divided by the speed-up:
  * service times, deadlines, think times, and the gateway's own time bounds.
  */
-import type { ClassName, DurationMs } from '../../base/units.ts';
+import type { ClassName, DurationMs, Ratio } from '../../base/units.ts';
 import {
   type EmulatedNodeInput,
   type Hardware,
@@ -16,6 +16,9 @@ import {
 import { meanOverSizes } from './sizes.ts';
 
 export const IMAGE_MODEL_ID = 'emulated-sd';
+/** A distilled model, as they are made for few steps: four instead of thirty. Offered by the small cards. */
+export const TURBO_MODEL_ID = 'emulated-sd-turbo';
+export const TURBO_STEPS = 4;
 export const EMBEDDING_MODEL_ID = 'embeddings-en';
 
 export interface DemoClass {
@@ -44,6 +47,9 @@ export interface DemoPlan {
   readonly throttle: { readonly nodeId: string; readonly factor: number };
   /** Real embedding requests per second, throughout; 0 without embedding nodes. */
   readonly embeddingPerS: number;
+  /** Of the low users: how many take less than they asked for, and how many of those ask for one of the same few pictures. */
+  readonly consentShare: Ratio;
+  readonly favouriteShare: Ratio;
   /** Time for a person to click again, wall, lower and upper bound. */
   readonly thinkMs: readonly [DurationMs, DurationMs];
 }
@@ -83,6 +89,8 @@ export function createPlan(options: PlanOptions): DemoPlan {
     ...times,
     throttle: { nodeId: options.quick ? 'a100-01' : 'a100-03', factor: 2 },
     embeddingPerS: 2,
+    consentShare: 0.4,
+    favouriteShare: 0.15,
     thinkMs: [THINK_EMULATED_MS[0] / SPEEDUP, THINK_EMULATED_MS[1] / SPEEDUP],
   };
 }
@@ -101,6 +109,7 @@ function group(hardware: Hardware, count: number): EmulatedNodeInput[] {
     model: IMAGE_MODEL_ID,
     statedHardware: hardware,
     trueHardware: hardware,
+    ...(hardware === 'T4' ? { distilled: { model: TURBO_MODEL_ID, stepsMax: TURBO_STEPS } } : {}),
   }));
 }
 

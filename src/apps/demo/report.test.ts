@@ -15,6 +15,10 @@ function user(change: Partial<UserRecord>): UserRecord {
     serviceMs: 60,
     deadlineMs: 800,
     workMs: 50,
+    consents: false,
+    lesser: '',
+    isUnmarked: false,
+    told: undefined,
     ...change,
   };
 }
@@ -76,6 +80,47 @@ describe('reportOf', () => {
   it('has zeros, not gaps, for a class without users', () => {
     const empty = reportOf(plan, measures([])).byClass['low'];
     expect(empty).toMatchObject({ users: 0, attained: 0, waitMs: { p50: 0 } });
+  });
+});
+
+describe('what became of low users', () => {
+  const low = (change: Partial<UserRecord>): UserRecord =>
+    user({ classIndex: 2, deadlineMs: 16_000, ...change });
+  const refused = (waitMs: number, tookMs: number, cameBack = true): UserRecord =>
+    low({ end: 'refused', told: { waitMs, tookMs, cameBack } });
+
+  it('counts those in the spike who take less, by what they got in time', () => {
+    const users = [
+      low({ consents: true, lesser: 'cache' }),
+      low({ consents: true, lesser: 'model:x' }),
+      low({ consents: true }),
+      low({ consents: true, end: 'refused' }),
+      low({ consents: true, firstAtMs: 1_000, endedAtMs: 1_100 }),
+      low({ isUnmarked: true }),
+    ];
+    expect(reportOf(plan, measures(users)).consenting).toEqual({
+      users: 4,
+      useful: 0.75,
+      byAnswer: { cache: 1, 'model:x': 1, whole: 1 },
+      unmarked: 1,
+    });
+  });
+
+  it('lets those judge a time who came back when told: true is let in within twice of it', () => {
+    const users = [
+      refused(1_000, 2_000),
+      refused(1_000, 2_001),
+      refused(1_000, -1),
+      refused(1_000, 900, false),
+      low({ end: 'refused' }),
+      low({ end: 'refused', consents: true, told: { waitMs: 1, tookMs: 1, cameBack: true } }),
+    ];
+    expect(reportOf(plan, measures(users)).estimates).toEqual({
+      refusedUsers: 5,
+      toldNever: 1,
+      judged: 3,
+      cameTrue: 0.3333,
+    });
   });
 });
 

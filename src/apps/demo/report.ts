@@ -18,7 +18,44 @@ export interface UserRecord {
   /** Service time that the node stated in its answer; 0 unless served. */
   readonly serviceMs: DurationMs;
   readonly deadlineMs: DurationMs;
+  /** Asked for; of one that was served, what the fleet did for it, which is less for a lesser answer. */
   readonly workMs: DurationMs;
+  readonly consents: boolean;
+  /** How the answer says that it is a lesser one; '' for a whole one and for none. */
+  readonly lesser: string;
+  /** The picture had fewer steps than were asked for, and did not say so. */
+  readonly isUnmarked: boolean;
+  readonly told: Told | undefined;
+}
+
+/** The first time that a refusal named to a user. */
+export interface Told {
+  readonly waitMs: DurationMs;
+  /** Until an attempt was let in, from the refusal on; -1 when none was. */
+  readonly tookMs: DurationMs;
+  /** Whether the user came back when told: others cannot judge it. */
+  readonly cameBack: boolean;
+}
+
+/** Low users in the spike who take less: how many got something in time, and what. */
+export interface ConsentingReport {
+  readonly users: number;
+  readonly useful: Ratio;
+  /** Answers in time by their mark; `whole` for those without. */
+  readonly byAnswer: Readonly<Record<string, number>>;
+  /** Lesser answers that do not say that they are: over all users of the run. */
+  readonly unmarked: number;
+}
+
+/** Low users in the spike who take nothing less, and what became of the times that refusals named to them. */
+export interface EstimateReport {
+  readonly refusedUsers: number;
+  /** Told that a retry does not help within a minute. */
+  readonly toldNever: number;
+  /** Came back when they were told, and so can tell. */
+  readonly judged: number;
+  /** Of those: let in before twice the time had passed. */
+  readonly cameTrue: Ratio;
 }
 
 export interface ClassReport {
@@ -47,6 +84,8 @@ export interface PolicyReport {
   readonly peakQueued: number;
   readonly byClass: Readonly<Record<string, ClassReport>>;
   readonly embedding: { readonly served: number; readonly failed: number };
+  readonly consenting: ConsentingReport;
+  readonly estimates: EstimateReport;
 }
 
 export interface DemoDocument {
@@ -92,7 +131,50 @@ export function reportOf(plan: DemoPlan, measures: RunMeasures): PolicyReport {
     peakQueued: Math.max(0, measures.peakOutstanding - plan.nodes.length),
     byClass,
     embedding: measures.embedding,
+    consenting: consentingReport(plan, users),
+    estimates: estimateReport(plan, users),
   };
+}
+
+function lowInSpike(plan: DemoPlan, users: readonly UserRecord[]): UserRecord[] {
+  const low = plan.classes.findIndex((one) => one.name === 'low');
+  return users.filter(
+    ({ classIndex, firstAtMs }) =>
+      classIndex === low && firstAtMs >= spikeStartMs(plan) && firstAtMs < spikeEndMs(plan),
+  );
+}
+
+function consentingReport(plan: DemoPlan, users: readonly UserRecord[]): ConsentingReport {
+  const consenting = lowInSpike(plan, users).filter((user) => user.consents);
+  const useful = consenting.filter(isAttained);
+  const byAnswer: Record<string, number> = {};
+  for (const { lesser } of useful) {
+    const name = lesser === '' ? 'whole' : lesser;
+    byAnswer[name] = (byAnswer[name] ?? 0) + 1;
+  }
+  return {
+    users: consenting.length,
+    useful: share(useful.length, consenting.length),
+    byAnswer,
+    unmarked: users.filter((user) => user.isUnmarked).length,
+  };
+}
+
+function estimateReport(plan: DemoPlan, users: readonly UserRecord[]): EstimateReport {
+  const others = lowInSpike(plan, users).filter((user) => !user.consents);
+  const told = others.flatMap((user) => (user.told === undefined ? [] : [user.told]));
+  const judged = told.filter((one) => one.cameBack);
+  const cameTrue = judged.filter(({ tookMs, waitMs }) => tookMs >= 0 && tookMs <= 2 * waitMs);
+  return {
+    refusedUsers: others.filter((user) => user.end === 'refused').length,
+    toldNever: others.filter((user) => user.end === 'refused' && user.told === undefined).length,
+    judged: judged.length,
+    cameTrue: share(cameTrue.length, judged.length),
+  };
+}
+
+function share(part: number, all: number): Ratio {
+  return all === 0 ? 0 : round(part / all, 4);
 }
 
 export function recoveryOf(plan: DemoPlan, users: readonly UserRecord[]): Recovery {

@@ -49,6 +49,19 @@ describe('createUserStream', () => {
     expect(users.filter((user) => user.isPatient).length / users.length).toBeCloseTo(0.5, 1);
   });
 
+  it('lets two fifths of the low users take less, and some of them ask for the same few pictures', () => {
+    const low = users.filter((user) => user.classIndex === 2);
+    const consenting = users.filter((user) => user.consents);
+    expect(consenting.every((user) => user.classIndex === 2)).toBe(true);
+    expect(consenting.length / low.length).toBeCloseTo(plan.consentShare, 1);
+    const favourites = consenting.filter((user) => user.favourite > 0);
+    expect(favourites.length / consenting.length).toBeCloseTo(plan.favouriteShare, 1);
+    for (const { favourite } of favourites) {
+      const sizes = favourites.filter((user) => user.favourite === favourite).map((user) => user.sizeIndex);
+      expect(new Set(sizes).size, 'the same picture has the same size').toBe(1);
+    }
+  });
+
   it('gives no deadline below the class and four service times of the fastest node', () => {
     for (const user of users) {
       const classMs = plan.classes[user.classIndex]?.deadlineMs ?? 0;
@@ -68,7 +81,10 @@ describe('nextStep', () => {
   });
 
   it('ends with the answer', () => {
-    expect(nextStep({ kind: 'served', serviceMs: 5 }, patience())).toEqual({ kind: 'end', as: 'served' });
+    expect(nextStep({ kind: 'served', serviceMs: 5, lesser: '', steps: 30 }, patience())).toEqual({
+      kind: 'end',
+      as: 'served',
+    });
   });
 
   it('lets a patient user wait what the refusal asked, and a little more', () => {

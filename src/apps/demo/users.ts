@@ -11,6 +11,8 @@ import { deadlineMsOf, type DemoPlan, lastArrivalMs, spikeEndMs, spikeStartMs } 
 import { drawSize, IMAGE_SIZES } from './sizes.ts';
 
 export const ATTEMPTS_MAX = 4;
+/** Pictures that many ask for. */
+const FAVOURITES = 8;
 /** A patient user waits what was asked and up to this share more. */
 const PATIENCE_SPREAD = 0.3;
 
@@ -23,6 +25,10 @@ export interface UserWish {
   readonly workMs: DurationMs;
   readonly deadlineMs: DurationMs;
   readonly isPatient: boolean;
+  /** Takes less than it asked for. */
+  readonly consents: boolean;
+  /** One of the pictures that many ask for, with a fixed seed, counted from 1; 0 for a picture of one's own. */
+  readonly favourite: number;
 }
 
 export interface UserStream {
@@ -32,6 +38,7 @@ export interface UserStream {
 
 export function createUserStream(plan: DemoPlan): UserStream {
   const uniform = seededUniform(seedFor(plan.seed, 'users'));
+  const wishes = seededUniform(seedFor(plan.seed, 'consent'));
   let atMs = 0;
   let index = 0;
   return {
@@ -39,7 +46,9 @@ export function createUserStream(plan: DemoPlan): UserStream {
       atMs = nextArrival(plan, atMs, uniform);
       if (atMs >= lastArrivalMs(plan)) return undefined;
       const classIndex = drawClass(plan, uniform);
-      const sizeIndex = drawSize(uniform);
+      const drawnIndex = drawSize(uniform);
+      const less = drawLess(plan, classIndex, wishes);
+      const sizeIndex = less.favourite === 0 ? drawnIndex : favouriteSize(plan, less.favourite);
       const size = IMAGE_SIZES[sizeIndex] as (typeof IMAGE_SIZES)[number];
       const className = plan.classes[classIndex] as DemoPlan['classes'][number];
       const isPatient = uniform() < 0.5;
@@ -51,6 +60,7 @@ export function createUserStream(plan: DemoPlan): UserStream {
         workMs: imageWorkMs(size) / plan.speedup,
         deadlineMs: deadlineMsOf(plan, className, size),
         isPatient,
+        ...less,
       };
       index += 1;
       return wish;
@@ -83,9 +93,33 @@ function drawClass(plan: DemoPlan, uniform: Uniform): number {
   return plan.classes.length - 1;
 }
 
+/** Drawn apart from the rest, so that everybody else is the same whatever the shares are. */
+function drawLess(
+  plan: DemoPlan,
+  classIndex: number,
+  uniform: Uniform,
+): Pick<UserWish, 'consents' | 'favourite'> {
+  const isLow = plan.classes[classIndex]?.name === 'low';
+  const consents = isLow && uniform() < plan.consentShare;
+  const isFavourite = consents && uniform() < plan.favouriteShare;
+  return { consents, favourite: isFavourite ? 1 + Math.floor(uniform() * FAVOURITES) : 0 };
+}
+
+/** Each of them has one size, drawn as all sizes are. */
+function favouriteSize(plan: DemoPlan, favourite: number): number {
+  return drawSize(seededUniform(seedFor(plan.seed, `favourite ${favourite}`)));
+}
+
 /** How one attempt ended, as its client saw it. */
 export type AttemptEnd =
-  | { readonly kind: 'served'; readonly serviceMs: DurationMs }
+  | {
+      readonly kind: 'served';
+      readonly serviceMs: DurationMs;
+      /** How it says that it is a lesser answer; '' for the whole one. */
+      readonly lesser: string;
+      /** Steps that the node really did. */
+      readonly steps: number;
+    }
   /** A typed refusal; `retryAfterMs` is undefined when it named no wait. */
   | { readonly kind: 'refused'; readonly retryAfterMs?: DurationMs; readonly isFinal: boolean }
   /** Any other error; `isTyped` tells whether it came with a reason and a body of the wire's shape. */
