@@ -3,6 +3,7 @@
  * text, with the tests that must notice. If a text is no longer found exactly once, the list has to follow the code.
  */
 import type { Mutant } from './mutant.ts';
+import { DEGRADE_MUTANTS } from './degrade.ts';
 import { LIMIT_MUTANTS } from './limits.ts';
 import { HEALTH_MUTANTS } from './health.ts';
 import { ADAPTIVE_MUTANTS } from './adaptive.ts';
@@ -16,12 +17,12 @@ const ATTEMPTS = `${CORE}/scheduler/attempts.test.ts`;
 const MARKS = `${CORE}/scheduler/marks.test.ts`;
 const BOUNDS = `${CORE}/admission/bounds.test.ts`;
 const FAIRNESS = `${CORE}/queue/fairness.test.ts`;
-const DEGRADE = `${CORE}/scheduler/degrade.test.ts`;
 const SCENARIOS = 'test/scenarios/scenarios.test.ts';
 
 export const MUTANTS: readonly Mutant[] = [
   ...RETRY_MUTANTS,
   ...LADDER_MUTANTS,
+  ...DEGRADE_MUTANTS,
   {
     name: 'trust-every-number',
     invariant: 1,
@@ -468,107 +469,6 @@ export const MUTANTS: readonly Mutant[] = [
     mutated: 'node.offers.size >= 1 || node.residentModel === task.spec.model) return 0;',
     killer: `${CORE}/placement/choose.test.ts`,
     titles: 'choose > prefers the node that has the model resident',
-  },
-  {
-    name: 'degrade-what-is-no-overload',
-    invariant: 0,
-    file: `${CORE}/degrade/alternative.ts`,
-    original: 'return REPLACED.has(end.reason);',
-    mutated: "return end.reason !== 'unknown-model';",
-    killer: DEGRADE,
-    titles: 'a lesser answer > never replaces',
-  },
-  {
-    name: 'take-the-last-alternative-first',
-    invariant: 0,
-    file: `${CORE}/scheduler/degrade.ts`,
-    original: 'for (let index = task.alternative + 1; index < alternatives.length; index += 1) {',
-    mutated: 'for (let index = alternatives.length - 1; index > task.alternative; index -= 1) {',
-    killer: DEGRADE,
-    titles: 'a lesser answer',
-  },
-  {
-    name: 'take-an-alternative-again',
-    invariant: 3,
-    file: `${CORE}/scheduler/degrade.ts`,
-    original: '  task.alternative = step.index;\n',
-    mutated: '',
-    killer: DEGRADE,
-    titles: 'a lesser answer',
-  },
-  {
-    name: 'degrade-after-the-first-byte',
-    invariant: 10,
-    file: `${CORE}/scheduler/attempts.ts`,
-    original: 'if (result.retryable && !task.hasFirstByte) settleOrDegrade(',
-    mutated: 'if (true) settleOrDegrade(',
-    killer: DEGRADE,
-    titles: 'a task that failed > is answered',
-  },
-  {
-    name: 'count-attempts-anew-with-each-alternative',
-    invariant: 10,
-    file: `${CORE}/scheduler/degrade.ts`,
-    original: '  if (task.attempts > 0 && !mayGoElsewhere(state, task)) {',
-    mutated: '  if (task.attempts > 99 && !mayGoElsewhere(state, task)) {',
-    killer: DEGRADE,
-    titles: 'a task that failed',
-  },
-  {
-    name: 'charge-a-lesser-task-as-a-whole-one',
-    invariant: 0,
-    file: `${CORE}/queue/task-record.ts`,
-    original:
-      '  become(spec: TaskSpec): void {\n    this.spec = spec;\n    this.workUs = Math.max(1, Math.round(spec.workUs));',
-    mutated: '  become(spec: TaskSpec): void {\n    this.spec = spec;',
-    killer: DEGRADE,
-    titles: 'the books > charge',
-  },
-  {
-    name: 'let-a-lesser-task-wait-no-longer',
-    invariant: 0,
-    file: `${CORE}/admission/feasibility.ts`,
-    original: 'return task.alternative < 0 ? limitUs : limitUs * config.degrade.flowWaitTimes;',
-    mutated: 'return limitUs;',
-    killer: DEGRADE,
-    titles: 'a lesser answer > of lower quality',
-  },
-  {
-    name: 'count-a-lesser-answer-as-served',
-    invariant: 3,
-    file: `${CORE}/scheduler/attempts.ts`,
-    original: 'task.alternative < 0 ? SERVED',
-    mutated: 'task.alternative < 99 ? SERVED',
-    killer: DEGRADE,
-    titles: 'a lesser answer > of a cheaper model',
-  },
-  {
-    name: 'leave-a-switched-off-model-on',
-    invariant: 0,
-    file: `${CORE}/scheduler/submit.ts`,
-    original: 'if (state.modelsOff.size > 0 && state.modelsOff.has(spec.model)) return SWITCHED_OFF;',
-    mutated: '',
-    killer: DEGRADE,
-    titles: 'a task that waits > goes on as',
-  },
-  {
-    name: 'let-tasks-wait-for-a-switched-off-model',
-    invariant: 0,
-    file: `${CORE}/scheduler/relay.ts`,
-    original: '  if (state.modelsOff.size > 0) evictSwitchedOff(state);\n',
-    mutated: '',
-    killer: DEGRADE,
-    titles: 'a task that waits > goes on as',
-  },
-  {
-    name: 'look-at-bad-ends-after-the-next-event',
-    invariant: 3,
-    file: `${CORE}/scheduler/scheduler.ts`,
-    original:
-      '    advance(state);\n    // Before the event, which may be about one of them; and after it.\n    if (state.degrading.length > 0) degradePending(state);\n',
-    mutated: '    advance(state);\n',
-    killer: DEGRADE,
-    titles: 'a task that waits > has its lesser',
   },
   ...HEALTH_MUTANTS,
   ...LIMIT_MUTANTS,

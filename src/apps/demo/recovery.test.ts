@@ -3,9 +3,9 @@ import { findRecovery, type WaitSample } from './recovery.ts';
 
 const QUESTION = { spikeStartMs: 10_000, spikeEndMs: 20_000, untilMs: 36_000, deadlineMs: 2_000 };
 
-/** Ten users a second; `waitOf` decides their wait by the instant their wish ended. */
+/** Ten users a second; `waitOf` decides their wait by the instant they came. */
 function samples(waitOf: (atMs: number) => number): WaitSample[] {
-  return Array.from({ length: 360 }, (_, index) => ({ endedAtMs: index * 100, waitMs: waitOf(index * 100) }));
+  return Array.from({ length: 360 }, (_, index) => ({ cameAtMs: index * 100, waitMs: waitOf(index * 100) }));
 }
 
 describe('findRecovery', () => {
@@ -37,7 +37,7 @@ describe('findRecovery', () => {
   });
 
   it('does not take silence for recovery', () => {
-    const silent = samples(() => 10).filter((one) => one.endedAtMs < 20_000);
+    const silent = samples(() => 10).filter((one) => one.cameAtMs < 20_000);
     expect(findRecovery({ ...QUESTION, samples: silent }).kind).toBe('not-seen');
   });
 });

@@ -1,9 +1,12 @@
 /**
  * When the fleet is back to normal after the spike, by what users meet.
  *
- * Over sliding windows of two and a half seconds the 95th percentile of the waits of normal-class users whose wish ended in the
+ * Over sliding windows of two and a half seconds the 95th percentile of the waits of normal-class users who came in the
  * window is compared with `max(2 x before, 5 % of the deadline)`. Recovered at the first instant from which every window
- * of the next five seconds holds. A window in which nobody's wish ended says nothing good and does not hold.
+ * of the next five seconds holds. A window in which nobody came says nothing good and does not hold.
+ *
+ * Looked at are those who come, not those who end: who was told in the spike to come back a minute later, and does, has
+ * waited that minute however calm it is by then.
  */
 import type { DurationMs } from '../../base/units.ts';
 import { percentile } from './percentile.ts';
@@ -16,7 +19,7 @@ const WAIT_SHARE = 0.95;
 const DEADLINE_SHARE = 0.05;
 
 export interface WaitSample {
-  readonly endedAtMs: DurationMs;
+  readonly cameAtMs: DurationMs;
   readonly waitMs: DurationMs;
 }
 
@@ -37,12 +40,12 @@ export type Recovery =
 
 export function findRecovery(question: RecoveryQuestion): Recovery {
   const { spikeEndMs, untilMs } = question;
-  const samples = [...question.samples].sort((left, right) => left.endedAtMs - right.endedAtMs);
-  const before = samples.filter((one) => one.endedAtMs < question.spikeStartMs).map((one) => one.waitMs);
+  const samples = [...question.samples].sort((left, right) => left.cameAtMs - right.cameAtMs);
+  const before = samples.filter((one) => one.cameAtMs < question.spikeStartMs).map((one) => one.waitMs);
   const limitMs = Math.max(2 * percentile(before, WAIT_SHARE), DEADLINE_SHARE * question.deadlineMs);
   let heldSinceMs: DurationMs | undefined;
   for (let at = spikeEndMs; at + WINDOW_MS <= untilMs; at += STEP_MS) {
-    const inside = samples.filter((one) => one.endedAtMs >= at && one.endedAtMs < at + WINDOW_MS);
+    const inside = samples.filter((one) => one.cameAtMs >= at && one.cameAtMs < at + WINDOW_MS);
     const waits = inside.map((one) => one.waitMs);
     const holds = waits.length > 0 && percentile(waits, WAIT_SHARE) <= limitMs;
     if (!holds) heldSinceMs = undefined;

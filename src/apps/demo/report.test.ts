@@ -126,7 +126,8 @@ describe('what became of low users', () => {
 
 describe('boundsOf', () => {
   const good = reportOf(plan, measures([user({})], { capacityWorkMs: 50 }));
-  const holding = { ...good, recoverySeconds: 2 };
+  const consenting = { users: 10, useful: 0.95, byAnswer: {}, unmarked: 0 };
+  const holding = { ...good, recoverySeconds: 2, consenting };
 
   it('holds when every figure is inside its bound', () => {
     expect(boundsOf(holding).every((one) => one.holds)).toBe(true);
@@ -136,6 +137,8 @@ describe('boundsOf', () => {
     ['untyped errors', { untypedErrors: 1 }],
     ['useful work', { goodputRatio: 0.8999 }],
     ['recovery', { recoverySeconds: 10.1 }],
+    ['low users who take less and get something in time', { consenting: { ...consenting, useful: 0.89 } }],
+    ['lesser answers that do not say so', { consenting: { ...consenting, unmarked: 1 } }],
     ['peak memory', { peakRssBytes: 400_000_001 }],
   ])('misses on %s', (name, change) => {
     const missed = boundsOf({ ...holding, ...change }).filter((one) => !one.holds);

@@ -181,7 +181,7 @@ export function recoveryOf(plan: DemoPlan, users: readonly UserRecord[]): Recove
   const normal = plan.classes.findIndex((one) => one.name === 'normal');
   const samples: WaitSample[] = users
     .filter((user) => user.classIndex === normal)
-    .map((user) => ({ endedAtMs: user.endedAtMs, waitMs: waitMsOf(user) }));
+    .map((user) => ({ cameAtMs: user.firstAtMs, waitMs: waitMsOf(user) }));
   return findRecovery({
     samples,
     spikeStartMs: spikeStartMs(plan),
@@ -246,6 +246,14 @@ export function boundsOf(report: PolicyReport): Bound[] {
     bound('useful work', '>= 90 % of capacity', [
       `${(report.goodputRatio * 100).toFixed(1)} %`,
       report.goodputRatio >= 0.9,
+    ]),
+    bound('low users who take less and get something in time', '>= 90 %', [
+      `${(report.consenting.useful * 100).toFixed(1)} %`,
+      report.consenting.useful >= 0.9,
+    ]),
+    bound('lesser answers that do not say so', '0', [
+      String(report.consenting.unmarked),
+      report.consenting.unmarked === 0,
     ]),
     bound('untyped errors', '0', [String(report.untypedErrors), report.untypedErrors === 0]),
     bound('recovery', '<= 10 s', [`${report.recoverySeconds.toFixed(1)} s`, report.recoverySeconds <= 10]),

@@ -4,6 +4,6 @@ import type { BadEnd } from './alternative.ts';
 
 export interface PendingEnd {
   readonly task: TaskRecord;
-  /** What happens to it without an alternative. */
-  readonly end: BadEnd;
+  /** What happens to it without an alternative; null for an arrival that the overload ladder asks to begin with one. */
+  readonly end: BadEnd | null;
 }

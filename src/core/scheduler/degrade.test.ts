@@ -149,6 +149,52 @@ describe('a lesser answer', () => {
   });
 });
 
+describe('from stage 1 of the overload ladder on', () => {
+  function raised(stage: 0 | 1, nodes: Parameters<typeof worldOf>[0]): CheckedScheduler {
+    const world = worldOf(nodes);
+    world.apply({ kind: 'ladder-override', override: { stage, forUs: 600 * S, who: 'test', why: '' } });
+    return world;
+  }
+  const BOTH: [string, ...string[]][] = [
+    ['a', 'm'],
+    ['b', 'small'],
+  ];
+
+  test('a request of the last class begins with its first lesser answer, although a node is idle', () => {
+    const world = raised(1, BOTH);
+    world.submit(low(1, [cheaper('small', MS)]));
+    expect(degradedLines(world, 1)).toEqual(['degraded 1 0 ladder taken']);
+    expect(world.runningOn('b')).toEqual([1]);
+    expect(world.submit(low(2, [CACHE]))).toEqual({ kind: 'degraded', alternative: 0 });
+  });
+
+  test('other classes, those without consent, and lower stages get what they asked for', () => {
+    const world = raised(1, BOTH);
+    world.submit(taskSpec(1, { className: 'normal', alternatives: [cheaper('small', MS)] }));
+    expect(world.runningOn('a')).toEqual([1]);
+    world.end(1);
+    world.submit(low(2, []));
+    expect(world.runningOn('a')).toEqual([2]);
+    const calm = raised(0, BOTH);
+    calm.submit(low(1, [cheaper('small', MS)]));
+    expect(calm.runningOn('a')).toEqual([1]);
+  });
+
+  test('the whole answer is given where no lesser one can be, and the configured one only where that fails too', () => {
+    const world = raised(1, [['a', 'm']]);
+    world.submit(low(1, [cheaper('small', MS), DEFAULT]));
+    expect(world.runningOn('a')).toEqual([1]);
+    expect(degradedLines(world, 1)).toEqual(['degraded 1 0 ladder no-node']);
+    world.submit(low(2, [], { workUs: 6 * S }));
+    expect(world.submit(low(3, [cheaper('small', MS), DEFAULT]))).toEqual({
+      kind: 'degraded',
+      alternative: 1,
+    });
+    expect(world.submit(low(4, [cheaper('small', MS)]))).toMatchObject({ kind: 'rejected' });
+    expect(world.accounts).toMatchObject({ degraded: 1, rejected: 1, running: 1, queued: 1 });
+  });
+});
+
 describe('a task that waits', () => {
   test('gets a lesser answer instead of leaving a full queue', () => {
     const world = worldOf([['a', 'm']], { bounds: { tasksMax: 2, classShareMax: 1, tenantShareMax: 1 } });

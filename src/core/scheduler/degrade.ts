@@ -5,6 +5,9 @@
  *                 │             │                 │              │
  *             degraded     admitted again    admitted again   degraded
  *
+ * From stage 1 of the overload ladder on a task of the last class begins with its first lesser answer that can be given,
+ * and is given the whole one only where none can.
+ *
  * Bad ends are collected while an event is applied and looked at before it is over: a scan of a queue must not see it
  * change. A lesser task keeps its number, its deadline, the nodes that it was tried on and the count of its attempts, so
  * one bound on attempts holds over all alternatives; each is taken at most once.
@@ -13,6 +16,7 @@ import {
   type Alternative,
   type BadEnd,
   type DegradeStep,
+  isReplaceable,
   LesserSpec,
   type LesserTask,
   needsWork,
@@ -32,16 +36,21 @@ export function degradePending(state: SchedulerState): void {
   // It grows while it is worked off: who comes in may drive out others. Each task comes back once per alternative at most.
   for (let i = 0; i < degrading.length; i += 1) {
     const pending = degrading[i] as (typeof degrading)[number];
-    if (!takesAlternative(state, pending.task, pending.end)) endBadly(state, pending.task, pending.end);
+    if (takesAlternative(state, pending.task, pending.end)) continue;
+    if (pending.end === null) goesOnWhole(state, pending.task);
+    else endBadly(state, pending.task, pending.end);
   }
   degrading.length = 0;
 }
 
-function takesAlternative(state: SchedulerState, task: TaskRecord, end: BadEnd): boolean {
+/** Without a bad end the configured answer is none: the whole one may still be given. */
+function takesAlternative(state: SchedulerState, task: TaskRecord, end: BadEnd | null): boolean {
   const alternatives = alternativesOf(task);
   for (let index = task.alternative + 1; index < alternatives.length; index += 1) {
     const alternative = alternatives[index] as Alternative;
-    const step: DegradeStep = { index, alternative, because: end.reason, verdict: 'taken' };
+    if (end === null && alternative.how === 'default') continue;
+    const because = end === null ? 'ladder' : end.reason;
+    const step: DegradeStep = { index, alternative, because, verdict: 'taken' };
     if (!needsWork(alternative)) {
       endInstead(state, task, step);
       return true;
@@ -51,6 +60,14 @@ function takesAlternative(state: SchedulerState, task: TaskRecord, end: BadEnd):
     state.out.degraded(task.spec.id, { ...step, verdict: refused });
   }
   return false;
+}
+
+/** No lesser answer could be given at once: the task goes the way of every other, and may come back with its bad end. */
+function goesOnWhole(state: SchedulerState, task: TaskRecord): void {
+  const refusal = refusedAtOnce(state, task.spec, task.flow.classRecord) ?? enter(state, task);
+  if (refusal === null) return;
+  if (isReplaceable(refusal)) state.degrading.push({ task, end: refusal });
+  else endBadly(state, task, refusal);
 }
 
 /** Admits the task as the lesser one; why not, or null. */

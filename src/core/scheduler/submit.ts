@@ -30,6 +30,10 @@ export function submit(state: SchedulerState, spec: TaskSpec): void {
   const early = refusedAtOnce(state, spec, record);
   if (early !== null && spec.alternatives === undefined) return reject(state, spec, early);
   const task = state.records.take(spec, flowOf(state, record, spec.tenant), state.now);
+  if (early === null && spec.alternatives !== undefined && beginsWithLess(state, task)) {
+    state.degrading.push({ task, end: null });
+    return;
+  }
   const refusal = early ?? enter(state, task);
   if (refusal === null) return;
   if (spec.alternatives !== undefined && isReplaceable(refusal)) state.degrading.push({ task, end: refusal });
@@ -39,6 +43,15 @@ export function submit(state: SchedulerState, spec: TaskSpec): void {
     reject(state, spec, refusal);
     state.records.give(task);
   }
+}
+
+/** Whether the overload ladder asks the task to begin with a lesser answer. */
+function beginsWithLess(state: SchedulerState, task: TaskRecord): boolean {
+  const { ladder, now } = state;
+  if (!ladder.isRaised) return false;
+  const lane = state.fleet.laneFor(task.spec.model, task.spec.needs, task.spec.tenant);
+  if (typeof lane === 'string') return false;
+  return ladder.degradesClass(task.flow.classRecord.index, ladder.of(task.spec.model, lane, now), now);
 }
 
 /** Admits the task, at its arrival or with another lesser answer, or tells why not. */

@@ -153,6 +153,8 @@ describe('AnswerCache', () => {
     for (const answer of pinned) own.cache.pin(answer);
     own.put('d', 2_800);
     expect(own.cache.find('d')).toBeUndefined();
+    own.put('e', 60);
+    expect(own.cache.find('e'), 'its own 60 bytes would fit').toBeUndefined();
     for (const key of ['a', 'b', 'c']) expect(own.cache.find(key)).toBeDefined();
     for (const answer of pinned) own.cache.unpin(answer);
     own.put('d', 2_800);
