@@ -263,7 +263,7 @@ function lossUs(state: SchedulerState, task: TaskRecord, doneAt: MonoUs, node: N
 }
 
 /** Whether no earlier attempt, no breaker and no bulkhead keep the task off the node. */
-function mayRunOn(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
+export function mayRunOn(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
   if (task.triedNodes?.includes(node.spec.id) === true || node.group?.shutsOut(task) === true) return false;
   return !isShutFor(node, task.spec.model, state.context);
 }

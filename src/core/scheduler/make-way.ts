@@ -2,10 +2,9 @@
 import { victimsFor } from '../admission/bounds.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import { choose } from '../placement/choose.ts';
-import { isShutFor } from '../placement/eligibility.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
-import { hasRoom, meetsDeadlineSafely } from './dispatch.ts';
+import { hasRoom, mayRunOn, meetsDeadlineSafely } from './dispatch.ts';
 import { evict } from './settle.ts';
 import type { SchedulerState } from './state.ts';
 
@@ -44,8 +43,7 @@ export function doubtfulNodeFor(state: SchedulerState, lane: Lane, task: TaskRec
     const node = pool.fastest();
     if (
       node === undefined ||
-      pool.group?.shutsOut(task) === true ||
-      isShutFor(node, task.spec.model, state.context) ||
+      !mayRunOn(state, task, node) ||
       node.running.length > 0 ||
       !node.hasRoom(state.now, state.config)
     )
