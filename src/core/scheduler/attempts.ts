@@ -165,8 +165,6 @@ function failed(state: SchedulerState, { task, node, result, isCut }: Failure): 
     if (!isCut && breaksNode(result.failure) && isHealthy(node)) isPoison = strike(state, task, node);
     speaksAgainst(state, node, task, result.failure);
   }
-  // Before anything is placed anew: a node that was just ejected takes nothing, and counts for no group.
-  refreshNode(state, node);
   if (isPoison) return settle(state, task, { kind: 'failed', reason: 'poison', hint: NO_RETRY });
   const shut = modelShut(state, task.spec.model);
   if (result.retryable && shut === null && retry(state, task, node)) return;
