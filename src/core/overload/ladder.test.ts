@@ -145,6 +145,22 @@ describe('the last stage', () => {
     expect(fleet.view.stage).toBe(0);
   });
 
+  test('gives a node away that idles while none of the first class waits, and no more', () => {
+    const fleet = new LoadedFleet();
+    for (const id of 'abcd') fleet.node(id, {}, 1.2);
+    for (let i = 0; i < 60 && fleet.view.stage < 3; i++)
+      fleet.load(2, 12, { deadlineAt: fleet.run.now + 9 * S });
+    fleet.run.runUntil(fleet.run.now + 15 * S);
+    expect(fleet.view.stage, 'still').toBe(3);
+    const outcomes = Array.from({ length: 40 }, () => fleet.submit({ className: 'low', workUs: 5 * S }));
+    const refused = outcomes.filter((outcome) => outcome !== undefined);
+    expect(refused.length, 'four nodes, one that trickles, one that waits for a faster node').toBeLessThan(
+      37,
+    );
+    expect(refused.length).toBeGreaterThan(33);
+    expect(refused.every((outcome) => 'reason' in outcome && outcome.reason === 'shed')).toBe(true);
+  });
+
   test('is not reached by what the ladder refuses, however long it does', () => {
     const fleet = new LoadedFleet().node('a').node('b');
     fleet.load(180, 12);

@@ -70,6 +70,10 @@ export class Ladder {
     return this.#find(model, lane);
   }
 
+  isSetByHand(now: MonoUs): boolean {
+    return this.override !== null && now < this.override.until;
+  }
+
   /** The stage that holds for a model's requests now. */
   stageOf(ladder: ModelLadder | null, now: MonoUs): LadderStage {
     if (this.override !== null && now < this.override.until) return this.override.stage;

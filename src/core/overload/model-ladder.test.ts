@@ -63,6 +63,18 @@ describe('ModelLadder', () => {
     expect([second - first, third - second]).toEqual([1, 1]);
   });
 
+  test('never gives up the others while the first class keeps its own deadlines', () => {
+    const run = new Run();
+    const others = (): void => {
+      for (let i = 0; i < 10; i++) run.ladder.noteDeadline(0, true, run.now);
+      for (let i = 0; i < 90; i++) run.ladder.noteDeadline(1, i >= 20, run.now);
+    };
+    run.samples(60, LONG, others);
+    expect(run.stages, 'a fifth of the second class misses').toEqual([1, 2]);
+    run.samples(60, LONG, () => run.ladder.noteDeadline(0, false, run.now));
+    expect(run.stages).toEqual([1, 2, 3]);
+  });
+
   test('never goes to stage 3 by missed deadlines without a queue', () => {
     const run = new Run();
     run.samples(120, CALM, run.misses(50));

@@ -8,7 +8,7 @@
  *
  * Links. The queue alone carries to stage 2: memory that is unknown, or known and low, never blocks it. Missed
  * deadlines carry to stage 3 only while the queue holds as well: without a queue they are a broken node's, and refusing
- * would mend nothing. Going up takes one stage per step, so that each shows its effect before the next one.
+ * would mend nothing. Nor while the first class keeps its own: stage 3 gives up the others for its sake. Going up takes one stage per step, so that each shows its effect before the next one.
  *
  * Every stage is a lease: evidence renews it, and without evidence it ends by itself and the stage below begins with a
  * lease of its own. Nothing needs completed work to leave.
@@ -51,6 +51,8 @@ export class ModelLadder {
   readonly queue: Trigger = new Trigger();
   readonly misses: Trigger = new Trigger();
   readonly window: DeadlineWindow = new DeadlineWindow();
+  readonly #firstClass: DeadlineWindow = new DeadlineWindow();
+  #isFirstClassFine = false;
   /** Lanes in which tasks of the model were laid. */
   readonly lanes: Lane[] = [];
   /** Set when it was dropped at the bound on ladders: whoever still refers to it asks anew. */
@@ -91,9 +93,16 @@ export class ModelLadder {
       enterUs: 0,
       leaveUs,
     });
+    this.#isFirstClassFine = keepsDeadlines(this.#firstClass, config.missRatioMax, now);
     const hasMoved = this.#move(now, config);
     this.evidence = this.stage < 2 ? '' : this.#told();
     return hasMoved;
+  }
+
+  /** An admitted task met its deadline or missed it. */
+  noteDeadline(classIndex: number, isMet: boolean, now: MonoUs): void {
+    this.window.add(isMet, now);
+    if (classIndex === 0) this.#firstClass.add(isMet, now);
   }
 
   /** Takes how long the gate lets an arriving task's flow wait. O(1). */
@@ -116,16 +125,13 @@ export class ModelLadder {
 
   /** The stage that the evidence of now asks for. */
   get wanted(): LadderStage {
-    if (this.queue.isLit) return this.misses.isLit ? 3 : 2;
+    if (this.queue.isLit) return this.misses.isLit && !this.#isFirstClassFine ? 3 : 2;
     return this.memory.isLit ? 1 : 0;
   }
 
   /** The lesser of the long and the recent ratio: misses that were many, and still are. */
   #burn(now: MonoUs): number | undefined {
-    if (this.window.missed(now) < MISSES_MIN) return undefined;
-    const recent = this.window.recentRatio(now);
-    const all = this.window.ratio(now);
-    return recent === undefined || all === undefined ? undefined : Math.min(recent, all);
+    return this.window.missed(now) < MISSES_MIN ? undefined : burnOf(this.window, now);
   }
 
   #told(): string {
@@ -159,6 +165,18 @@ export class ModelLadder {
 
 function seconds(us: DurationUs): string {
   return Number.isFinite(us) ? `${(us / 1_000_000).toFixed(1)} s` : 'ever';
+}
+
+function burnOf(window: DeadlineWindow, now: MonoUs): number | undefined {
+  const recent = window.recentRatio(now);
+  const all = window.ratio(now);
+  return recent === undefined || all === undefined ? undefined : Math.min(recent, all);
+}
+
+/** Whether outcomes are known, lately too, and not too many of them missed. */
+function keepsDeadlines(window: DeadlineWindow, ratio: number, now: MonoUs): boolean {
+  const burn = burnOf(window, now);
+  return burn !== undefined && (burn < ratio || window.missed(now) < MISSES_MIN);
 }
 
 function percent(ratio: number): string {

@@ -1,6 +1,6 @@
 /**
- * What the ladder refuses at arrival. Stages 1 and 2 refuse nothing that an idle node would do in time; the last stage
- * keeps idle nodes for the first class.
+ * What the ladder refuses at arrival. Stages 1 and 2 refuse nothing that an idle node would do in time; nor does
+ * the last one while none of the first class waits, unless it was set by hand.
  */
 import { flowWaitUs, gateUs } from '../admission/feasibility.ts';
 import { standingOf, waitShareOf } from '../admission/retry-shed.ts';
@@ -26,13 +26,23 @@ export function shedByLadder(state: SchedulerState, lane: Lane, task: TaskRecord
 function causeOf(state: SchedulerState, lane: Lane, task: TaskRecord): string {
   const stage = state.ladder.stageOf(task.ladder, state.now);
   const { index } = task.flow.classRecord;
-  if (stage === 3 && index > 0 && task.ladder?.trickles(index) !== true) return told(state, task, stage);
+  if (stage === 3 && index > 0 && task.ladder?.trickles(index) !== true)
+    return mayTakeIdle(state, lane, task) ? '' : told(state, task, stage);
   const isOff = state.ladder.isModelOff(task.spec.model, lane, state.now);
   if (!isOff && (stage < 2 || index === 0 || hasShortQueue(state, lane, task))) return '';
   if (idleNodeFor(state, lane, task) !== null) return '';
   return isOff
     ? 'ladder: this optional model is switched off while others need its nodes'
     : told(state, task, stage);
+}
+
+/**
+ * In the last stage the first class alone may wait. A node that idles although none of it waits is given away all the same:
+ * refused work would not help anybody, unless an operator says so.
+ */
+function mayTakeIdle(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
+  if (state.ladder.isSetByHand(state.now) || (lane.classes[0]?.tasks ?? 0) > 0) return false;
+  return idleNodeFor(state, lane, task) !== null;
 }
 
 /**
@@ -47,8 +57,7 @@ function hasShortQueue(state: SchedulerState, lane: Lane, task: TaskRecord): boo
 }
 
 function told(state: SchedulerState, task: TaskRecord, stage: LadderStage): string {
-  const { override } = state.ladder;
-  if (override !== null && state.now < override.until) return `ladder stage ${stage}, set by hand`;
+  if (state.ladder.isSetByHand(state.now)) return `ladder stage ${stage}, set by hand`;
   return `ladder stage ${stage}: ${task.ladder?.evidence ?? ''}`;
 }
 

@@ -108,7 +108,7 @@ export function expire(state: SchedulerState, task: TaskRecord): void {
   const node = task.node as NodeRecord;
   const isHanging = state.now - task.decidedAt > HANG_FACTOR * task.predictedUs;
   if (isHanging && isEvidence(node, task.decidedAt)) speaksAgainst(state, node, task, 'timeout');
-  task.ladder?.window.add(false, state.now);
+  task.ladder?.noteDeadline(task.flow.classRecord.index, false, state.now);
   stop(state, task, insteadOfWork(state, task, TIMED_OUT));
   refreshNode(state, node);
 }
@@ -141,7 +141,7 @@ function succeeded(
   }
   // It broke a node before and was served now: it was not the cause.
   if (task.brokenNodes > 0) state.poison.forgive(task.fingerprint);
-  if (!task.isSettled) task.ladder?.window.add(true, state.now);
+  if (!task.isSettled) task.ladder?.noteDeadline(task.flow.classRecord.index, true, state.now);
   finish(state, task, task.alternative < 0 ? SERVED : { kind: 'degraded', alternative: task.alternative });
 }
 

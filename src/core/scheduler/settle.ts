@@ -58,7 +58,7 @@ export function evict(state: SchedulerState, task: TaskRecord, reason: EvictReas
   const lane = task.lane as Lane;
   const hint =
     reason === 'shutting-down' ? placeAfterRestart(state, lane, task) : retryHint(state, lane, task);
-  if (reason === 'wait-expired') task.ladder?.window.add(false, state.now);
+  if (reason === 'wait-expired') task.ladder?.noteDeadline(task.flow.classRecord.index, false, state.now);
   dequeue(state, task);
   settleOrDegrade(state, task, { kind: 'evicted', reason, hint });
 }
