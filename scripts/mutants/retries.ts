@@ -77,7 +77,8 @@ export const RETRY_MUTANTS: readonly Mutant[] = [
     name: 'tell-all-who-are-refused-the-same-time',
     invariant: 0,
     file: `${CORE}/admission/retry-shed.ts`,
-    original: 'laneFlow.promisedUntil = Math.max(laneFlow.promisedUntil, at) + takenUs;',
+    original:
+      'laneFlow.promisedUntil = Math.max(laneFlow.promisedUntil, at) + Math.round(takenUs / PROMISED_RATE);',
     mutated: 'laneFlow.promisedUntil = Math.max(laneFlow.promisedUntil, at + 0 * takenUs);',
     killer: RETRY_SHED,
     titles: 'places that were promised > follow each other',
@@ -138,4 +139,22 @@ export const RETRY_MUTANTS: readonly Mutant[] = [
     titles: 'RetryMarks learn how many',
   },
   ...IDEMPOTENCY_MUTANTS,
+  {
+    name: 'let-those-draw-lots-who-keep-to-a-promise',
+    invariant: 0,
+    file: `${CORE}/admission/retry-shed.ts`,
+    original: "  if (standing === 'invited') return INVITED_SHARE;\n",
+    mutated: '',
+    killer: `${CORE}/admission/retry-shed.test.ts`,
+    titles: 'places that were promised > are kept although',
+  },
+  {
+    name: 'promise-everything-that-is-served',
+    invariant: 0,
+    file: `${CORE}/admission/retry-shed.ts`,
+    original: 'Math.round(takenUs / PROMISED_RATE)',
+    mutated: 'takenUs',
+    killer: `${CORE}/admission/retry-shed.test.ts`,
+    titles: 'places that were promised > follow each other',
+  },
 ];
