@@ -70,10 +70,13 @@ export const LADDER: Readonly<Record<LadderSetting, Setting>> = {
     'own choice: less than half of missRatioMax',
   ]),
   'ladder.calmMs': whole(
-    5_000,
+    8_000,
     'ms',
     [0, DAY_MS],
-    ['Evidence that is gone for a moment is not over.', 'as long as queueMs'],
+    [
+      'Evidence that is gone for a moment is not over.',
+      'experiment: at 1.05 times the capacity 5 s swing more',
+    ],
   ),
   'ladder.leaseMs': whole(
     20_000,

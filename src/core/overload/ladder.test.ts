@@ -288,7 +288,7 @@ describe('memory', () => {
     expect(fleet.view.stage).toBe(0);
     tell(fleet, 10, { a: 0.95, b: 0.8 });
     expect(fleet.model()).toMatchObject({ stage: 1, triggers: [{ value: 0.875, isLit: true }, {}, {}] });
-    expect(fleet.model().unblock).toBe('Memory use below 75 % for 5 s.');
+    expect(fleet.model().unblock).toBe('Memory use below 75 % for 8 s.');
     tell(fleet, 50, { a: 0.7, b: 0.7 });
     expect(fleet.view.stage).toBe(0);
   });
