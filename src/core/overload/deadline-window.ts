@@ -15,40 +15,48 @@ export class DeadlineWindow {
   readonly #met: number[] = Array.from({ length: BUCKETS }, () => 0);
   readonly #missed: number[] = Array.from({ length: BUCKETS }, () => 0);
   #bucket = 0;
+  /** Sums over all buckets. */
+  #metInAll = 0;
+  #missedInAll = 0;
 
   add(isMet: boolean, now: MonoUs): void {
     this.#advance(now);
     const counts = isMet ? this.#met : this.#missed;
     const at = this.#bucket % BUCKETS;
     counts[at] = (counts[at] as number) + 1;
+    if (isMet) this.#metInAll += 1;
+    else this.#missedInAll += 1;
   }
 
   /** Missed deadlines of the last five minutes. */
   missed(now: MonoUs): number {
     this.#advance(now);
-    return sum(this.#missed, this.#bucket, BUCKETS);
+    return this.#missedInAll;
   }
 
   /** Misses over outcomes of the last five minutes; undefined without outcomes. */
   ratio(now: MonoUs): Ratio | undefined {
-    return this.#ratioOf(now, BUCKETS);
+    this.#advance(now);
+    return ratioOf(this.#metInAll, this.#missedInAll);
   }
 
   /** The same of the last twenty to thirty seconds. */
   recentRatio(now: MonoUs): Ratio | undefined {
-    return this.#ratioOf(now, RECENT_BUCKETS);
-  }
-
-  #ratioOf(now: MonoUs, buckets: number): Ratio | undefined {
     this.#advance(now);
-    const missed = sum(this.#missed, this.#bucket, buckets);
-    const all = missed + sum(this.#met, this.#bucket, buckets);
-    return all === 0 ? undefined : missed / all;
+    let met = 0;
+    let missed = 0;
+    for (let bucket = Math.max(0, this.#bucket - RECENT_BUCKETS + 1); bucket <= this.#bucket; bucket++) {
+      met += this.#met[bucket % BUCKETS] as number;
+      missed += this.#missed[bucket % BUCKETS] as number;
+    }
+    return ratioOf(met, missed);
   }
 
   #advance(now: MonoUs): void {
     const bucket = Math.floor(now / BUCKET_US);
     for (let next = Math.max(this.#bucket + 1, bucket - BUCKETS + 1); next <= bucket; next++) {
+      this.#metInAll -= this.#met[next % BUCKETS] as number;
+      this.#missedInAll -= this.#missed[next % BUCKETS] as number;
       this.#met[next % BUCKETS] = 0;
       this.#missed[next % BUCKETS] = 0;
     }
@@ -56,10 +64,6 @@ export class DeadlineWindow {
   }
 }
 
-function sum(counts: readonly number[], last: number, buckets: number): number {
-  let total = 0;
-  for (let bucket = Math.max(0, last - buckets + 1); bucket <= last; bucket++) {
-    total += counts[bucket % BUCKETS] as number;
-  }
-  return total;
+function ratioOf(met: number, missed: number): Ratio | undefined {
+  return met + missed === 0 ? undefined : missed / (met + missed);
 }

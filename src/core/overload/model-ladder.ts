@@ -59,8 +59,7 @@ export class ModelLadder {
   isForgotten = false;
   /** What the last sample found waiting. */
   lastQueue: QueueEvidence = NO_QUEUE;
-  /** What holds the stage, for people; made once a sample, since a refusal must cost little. */
-  evidence = '';
+  #evidence: string | null = null;
   #pressure = 0;
   /** By class: what the gate per flow lets wait, for the deadlines that come; a slow mean. */
   readonly gatesUs: DurationUs[] = [];
@@ -95,8 +94,14 @@ export class ModelLadder {
     });
     this.#isFirstClassFine = keepsDeadlines(this.#firstClass, config.missRatioMax, now);
     const hasMoved = this.#move(now, config);
-    this.evidence = this.stage < 2 ? '' : this.#told();
+    this.#evidence = null;
     return hasMoved;
+  }
+
+  /** What holds the stage, for people; made once a sample at most, since a refusal must cost little. */
+  get evidence(): string {
+    this.#evidence ??= this.stage < 2 ? '' : this.#told();
+    return this.#evidence;
   }
 
   /** An admitted task met its deadline or missed it. */
