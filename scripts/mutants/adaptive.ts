@@ -111,7 +111,7 @@ export const ADAPTIVE_MUTANTS: readonly Mutant[] = [
     name: 'cut-the-last-attempt',
     invariant: 0,
     file: `${CORE}/scheduler/patience.ts`,
-    original: 'if (task.attempts + 1 >= state.config.retry.attemptsMax) return false;\n',
+    original: 'if (task.attemptsUsed + 1 >= state.config.retry.attemptsMax) return false;\n',
     mutated: '',
     killer: PATIENCE,
     titles: 'the bound of an attempt > is none where no other',

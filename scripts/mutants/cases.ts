@@ -509,8 +509,8 @@ export const CASES: readonly KnownCase[] = [
         edits: [
           {
             file: `${SCHEDULER}/attempts.ts`,
-            original: 'if (task.node === null || task.hasFirstByte || !task.spec.stream) return;',
-            mutated: 'if (task.node === null || task.hasFirstByte) return;',
+            original: 'if (task.hasFirstByte || !task.spec.stream) return;',
+            mutated: 'if (task.hasFirstByte) return;',
           },
         ],
         titles: 'a bad answer of a node > a short body is tried again',

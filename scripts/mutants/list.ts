@@ -8,6 +8,7 @@ import { LIMIT_MUTANTS } from './limits.ts';
 import { HEALTH_MUTANTS } from './health.ts';
 import { ADAPTIVE_MUTANTS } from './adaptive.ts';
 import { BULKHEAD_MUTANTS } from './bulkheads.ts';
+import { PREEMPTION_MUTANTS } from './preemption.ts';
 import { LADDER_MUTANTS } from './ladder.ts';
 import { RETRY_MUTANTS } from './retries.ts';
 
@@ -474,4 +475,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...LIMIT_MUTANTS,
   ...ADAPTIVE_MUTANTS,
   ...BULKHEAD_MUTANTS,
+  ...PREEMPTION_MUTANTS,
 ];

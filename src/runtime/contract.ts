@@ -22,6 +22,7 @@ import type {
   RetryHint,
 } from '../core/request/outcome.ts';
 import type { DegradeStep } from '../core/degrade/index.ts';
+import type { PreemptionCounts } from '../core/retry/preemptions.ts';
 import type { RequestShape, TaskSpec, Usage } from '../core/request/task.ts';
 import type { LimiterView } from '../core/limits/index.ts';
 import type { GateCount } from '../core/admission/gates.ts';
@@ -218,6 +219,8 @@ export interface Gateway {
   overrideLadder(wish: LadderWish | null): boolean;
   /** What is left to pay retries from, 0 to 1. */
   retryBudget(): Ratio;
+  /** How preemptions ended. */
+  preemptions(): Readonly<PreemptionCounts>;
   request(publicId: string): RequestView | undefined;
   dump(): unknown;
   /** The gateway's own survival: refuse this many of the lowest classes. */

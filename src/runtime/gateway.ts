@@ -173,6 +173,7 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
       return true;
     },
     retryBudget: () => scheduler.retryBudget(now()),
+    preemptions: () => scheduler.preemptions(),
     request(publicId) {
       const row = table.find(publicId);
       if (row === undefined) return undefined;

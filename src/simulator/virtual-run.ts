@@ -57,6 +57,7 @@ export class VirtualRun {
   readonly #listener: RunListener;
   readonly #sink: EffectSink;
   readonly #pending: (() => void)[] = [];
+  readonly #abortedAt: Map<TaskId, MonoUs> = new Map();
   readonly #engines: Map<VirtualNode, SharedEngine> = new Map();
   readonly log: string[] = [];
   keepsLog = false;
@@ -115,6 +116,11 @@ export class VirtualRun {
     }
   }
 
+  /** When an attempt of the task was last aborted, or now. */
+  lastAbortAt(taskId: TaskId): MonoUs {
+    return this.#abortedAt.get(taskId) ?? this.now;
+  }
+
   get running(): number {
     return this.#running.size;
   }
@@ -132,6 +138,7 @@ export class VirtualRun {
       },
       abort: (taskId) => {
         this.#note(`abort ${taskId}`);
+        this.#abortedAt.set(taskId, this.now);
         this.#pending.push(() => this.#end(taskId, -1, { kind: 'aborted' }));
       },
       outcome: (taskId, outcome) => {

@@ -224,6 +224,7 @@ export function createPlainScheduler(): PlainScheduler {
       running: tasks.size - queue.length,
     }),
     retryBudget: () => 1,
+    preemptions: () => ({ queued: 0, ended: 0, late: 0 }),
     nodes: () => [...nodes.values()].map(view),
     node: (nodeId) => {
       const node = nodes.get(nodeId);

@@ -35,6 +35,9 @@ export class CheckedScheduler {
   readonly taken: Map<TaskId, number[]> = new Map();
   /** Permits that are out: assigned and not yet given back. */
   readonly permits: Map<TaskId, Permit> = new Map();
+  /** Tasks that were asked for their place, in order, and those whose attempt ended by that. */
+  readonly asked: TaskId[] = [];
+  readonly gaveWay: Set<TaskId> = new Set();
   /** Called at every assignment, once it is booked. */
   onAssign: (taskId: TaskId, nodeId: NodeId) => void = () => {};
   /** The state of every node that was told last. */
@@ -54,7 +57,10 @@ export class CheckedScheduler {
 
   apply(event: SchedulerEvent): void {
     if (event.kind === 'submit') this.specs.set(event.task.id, event.task);
-    if (event.kind === 'attempt-ended') this.permits.delete(event.taskId);
+    if (event.kind === 'attempt-ended') {
+      if (this.#isGivingWay(event.taskId, event.result)) this.gaveWay.add(event.taskId);
+      this.permits.delete(event.taskId);
+    }
     this.scheduler.apply(event, this.now, this.#out);
     this.check();
   }
@@ -128,6 +134,15 @@ export class CheckedScheduler {
     }
   }
 
+  /** An abort without an outcome takes its place: the node is none that failed, and may get the task again. */
+  #isGivingWay(taskId: TaskId, result: AttemptResult): boolean {
+    const permit = this.permits.get(taskId);
+    if (permit?.isAborted !== true || this.outcomes.has(taskId)) return false;
+    if (result.kind !== 'aborted' || result.passed !== undefined) return false;
+    this.tried.set(taskId, (this.tried.get(taskId) ?? []).slice(0, -1));
+    return true;
+  }
+
   #sink(): EffectSink {
     const note = (line: string): void => void this.log.push(`${this.now} ${line}`);
     return {
@@ -143,8 +158,9 @@ export class CheckedScheduler {
         if (this.permits.has(taskId)) throw new Error(`Task ${taskId} was assigned twice at once`);
         const tried = this.tried.get(taskId) ?? [];
         if (tried.includes(nodeId)) throw new Error(`Task ${taskId} was retried on ${nodeId}`);
-        if (attempt !== tried.length + 1)
-          throw new Error(`Task ${taskId} counts attempt ${attempt} after ${tried.length}`);
+        const before = tried.length + (this.gaveWay.has(taskId) ? 1 : 0);
+        if (attempt !== before + 1)
+          throw new Error(`Task ${taskId} counts attempt ${attempt} after ${before}`);
         this.tried.set(taskId, [...tried, nodeId]);
         this.permits.set(taskId, { nodeId, attempt, takenAt: this.now, isAborted: false });
         this.onAssign(taskId, nodeId);
@@ -164,6 +180,9 @@ export class CheckedScheduler {
           throw new Error(`Task ${taskId} does not run on ${nodeId}`);
         if (permit.isAborted) throw new Error(`Task ${taskId} was aborted twice`);
         permit.isAborted = true;
+        if (this.outcomes.has(taskId)) return;
+        if (this.asked.includes(taskId)) throw new Error(`Task ${taskId} was asked for its place twice`);
+        this.asked.push(taskId);
       },
       outcome: (taskId, outcome) => {
         note(`outcome ${taskId} ${JSON.stringify(outcome)}`);

@@ -1,4 +1,7 @@
-/** Poisson load on ten tenants in virtual time, in phases, with the ladder in a mode: what was done, and its stages. */
+/**
+ * Poisson load on ten tenants in virtual time, in phases, with the ladder in a mode and no preemption: what was
+ * done, and its stages.
+ */
 import { createPrng, type Prng } from '../../src/base/prng.ts';
 import { defaultSchedulerConfig } from '../../src/core/config/defaults.ts';
 import type { GateMode } from '../../src/core/config/types.ts';
@@ -32,7 +35,8 @@ export function offer(seed: number, phases: readonly Phase[], mode: GateMode, no
   const spikeFrom = (phases[0] as Phase).seconds * S;
   const spikeTo = spikeFrom + (phases[1] as Phase).seconds * S;
   let doneUs = 0;
-  const run = new VirtualRun(defaultSchedulerConfig({ seed, gates: { ladder: mode } }), {
+  // Preemption moves single tasks, and with them the instants at which evidence comes and goes by some seconds.
+  const run = new VirtualRun(defaultSchedulerConfig({ seed, gates: { ladder: mode, preemption: 'off' } }), {
     outcome(task, outcome, now) {
       if (outcome.kind !== 'served') return;
       served[task.className] = (served[task.className] ?? 0) + 1;

@@ -249,6 +249,7 @@ export const configSchema: z.ZodObject<Shape> = z
     placement: z.strictObject(section('placement')).optional(),
     health: z.strictObject(section('health')).optional(),
     retry: z.strictObject(section('retry')).optional(),
+    preemption: z.strictObject(section('preemption')).optional(),
     timeouts: z.strictObject(section('timeouts')).optional(),
     gates: gates.optional(),
     degrade: z

@@ -97,6 +97,23 @@ export function renderRetryBudget(ratio: number): string {
   ]);
 }
 
+/** By how it ended for the one that gave its place. */
+export interface PreemptionEnds {
+  readonly queued: number;
+  readonly ended: number;
+  readonly late: number;
+}
+
+export function renderPreemptions({ queued, ended, late }: PreemptionEnds): string {
+  const help =
+    'Running tasks asked for their place: queued again, ended, or done (or given up) before it was taken.';
+  return renderCounts({ name: 'spillway_preemptions_total', help, labels: ['effect'] }, [
+    { labels: ['queued'], value: queued },
+    { labels: ['ended'], value: ended },
+    { labels: ['late'], value: late },
+  ]);
+}
+
 /** Pairs of node and model, and models, that a breaker keeps from work now. */
 function renderBreakers(nodes: readonly MeasuredNode[]): string {
   let pairs = 0;

@@ -53,6 +53,7 @@ function fixture(): Fixture {
     gates: () => [{ gate: 'limits', mode: 'shadow', refused: 2, wouldRefuse: 3 }],
     ladderStage: () => 2,
     retryBudget: () => 0.25,
+    preemptions: () => ({ queued: 3, ended: 1, late: 0 }),
     nodes: () => state.nodes,
     process: () => ({
       rssBytes: 1,

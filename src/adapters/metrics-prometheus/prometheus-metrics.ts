@@ -15,6 +15,8 @@ import {
   renderNodes,
   renderProcess,
   renderQueue,
+  type PreemptionEnds,
+  renderPreemptions,
   renderRetryBudget,
 } from './gauges.ts';
 
@@ -28,6 +30,7 @@ export interface MetricsSource {
   /** From 0 to 3. */
   ladderStage(): number;
   retryBudget(): number;
+  preemptions(): PreemptionEnds;
   nodes(): readonly MeasuredNode[];
   process(): ProcessGauges;
   /** Milliseconds of a clock that never goes back. */
@@ -75,6 +78,7 @@ export function createPrometheusMetrics(source: MetricsSource): PrometheusMetric
         renderGates(source.gates()) +
         renderLadder(source.ladderStage()) +
         renderRetryBudget(source.retryBudget()) +
+        renderPreemptions(source.preemptions()) +
         renderNodes(source.nodes()) +
         renderProcess(process);
       page += cpuCounter(process.cpuSeconds);

@@ -20,6 +20,7 @@ export function createGatewayMetrics(gateway: Gateway): GatewayMetrics {
     gates: () => gateway.gates(),
     ladderStage: () => gateway.ladder().stage,
     retryBudget: () => gateway.retryBudget(),
+    preemptions: () => gateway.preemptions(),
     process() {
       const lag = survival?.loopLag() ?? { medianMs: 0, maxMs: 0 };
       return {

@@ -100,6 +100,7 @@ const SECTIONS = [
   'placement',
   'health',
   'retry',
+  'preemption',
   'degrade',
   'cache',
   'ladder',

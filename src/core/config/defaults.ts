@@ -17,6 +17,7 @@ import type {
   LadderConfig,
   IdempotencyConfig,
   PlacementConfig,
+  PreemptionConfig,
   RetryConfig,
   SchedulerConfig,
   ServerConfig,
@@ -102,6 +103,11 @@ export const DEFAULT_RETRY: RetryConfig = Object.freeze({
   attemptsMax: defaultOf('retry.attemptsMax'),
   budgetRatio: defaultOf('retry.budgetRatio'),
   budgetReserve: defaultOf('retry.budgetReserve'),
+});
+
+export const DEFAULT_PREEMPTION: PreemptionConfig = Object.freeze({
+  budgetRatio: defaultOf('preemption.budgetRatio'),
+  budgetReserve: defaultOf('preemption.budgetReserve'),
 });
 
 /** All classes but the first: who may not wait may not be put off with less either. */
@@ -202,6 +208,7 @@ export interface SchedulerOverrides extends Partial<Omit<SchedulerConfig, Schedu
   readonly placement?: Partial<PlacementConfig>;
   readonly health?: Partial<HealthConfig>;
   readonly retry?: Partial<RetryConfig>;
+  readonly preemption?: Partial<PreemptionConfig>;
   readonly timeouts?: Partial<TimeoutsConfig>;
   readonly gates?: Partial<GatesConfig>;
   readonly degrade?: Partial<DegradeConfig>;
@@ -214,6 +221,7 @@ type SchedulerSection =
   | 'placement'
   | 'health'
   | 'retry'
+  | 'preemption'
   | 'timeouts'
   | 'gates'
   | 'degrade'
@@ -248,6 +256,7 @@ export function defaultSchedulerConfig(overrides: SchedulerOverrides = {}): Sche
     placement: Object.freeze({ ...DEFAULT_PLACEMENT, ...overrides.placement }),
     health: Object.freeze({ ...DEFAULT_HEALTH, ...overrides.health }),
     retry: Object.freeze({ ...DEFAULT_RETRY, ...overrides.retry }),
+    preemption: Object.freeze({ ...DEFAULT_PREEMPTION, ...overrides.preemption }),
     timeouts: Object.freeze({ ...DEFAULT_TIMEOUTS, ...overrides.timeouts }),
     gates: Object.freeze({ ...DEFAULT_GATES, ...overrides.gates }),
     degrade: Object.freeze({

@@ -20,6 +20,7 @@ import type {
   ModelVariant,
   PlacementConfig,
   QualityConfig,
+  PreemptionConfig,
   RetryConfig,
   SchedulerConfig,
   Secret,
@@ -120,6 +121,7 @@ export interface ConfigInput {
   readonly placement?: Partially<PlacementConfig> | undefined;
   readonly health?: Partially<HealthConfig> | undefined;
   readonly retry?: Partially<RetryConfig> | undefined;
+  readonly preemption?: Partially<PreemptionConfig> | undefined;
   readonly timeouts?: Partially<TimeoutsConfig> | undefined;
   readonly gates?: Partially<GatesConfig> | undefined;
   readonly degrade?: Partially<DegradeConfig> | undefined;

@@ -7,6 +7,7 @@
  * named where a value follows them.
  */
 import { DAY_MS, GIB, KIB, MIB, PART, real, type Setting, UNIT_SHARE, whole } from './setting.ts';
+import { PREEMPTION, type PreemptionSetting } from './settings-preemption.ts';
 import { IDEMPOTENCY, type IdempotencySetting } from './settings-idempotency.ts';
 import { LIMITS, type LimitSetting } from './settings-limits.ts';
 import { LADDER, type LadderSetting } from './settings-ladder.ts';
@@ -26,6 +27,7 @@ export type SettingPath =
   | `cache.${'bytesMax' | 'entryBytesMax' | 'ttlMs' | 'compareEvery'}`
   | `models[].quality[].${'maxTokens' | 'maxTokensRatio' | 'steps'}`
   | `retry.${'attemptsMax' | 'budgetRatio' | 'budgetReserve'}`
+  | PreemptionSetting
   | LadderSetting
   | ServerSetting
   | TimeoutSetting
@@ -429,6 +431,7 @@ export const SETTINGS: Readonly<Record<SettingPath, Setting>> = Object.freeze({
   ...PLACEMENT,
   ...HEALTH,
   ...RETRY,
+  ...PREEMPTION,
   ...DEGRADE,
   ...CACHE,
   ...LADDER,

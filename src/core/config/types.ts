@@ -113,6 +113,14 @@ export interface RetryConfig {
   readonly budgetReserve: number;
 }
 
+/** What running work may be thrown away so that a task of the first class has its place. */
+export interface PreemptionConfig {
+  /** Work thrown away as a share of completed work. */
+  readonly budgetRatio: Ratio;
+  /** Preemptions that are always allowed, per ten seconds. */
+  readonly budgetReserve: number;
+}
+
 /** When the overload ladder goes up and down. Each stage is a lease that evidence renews. */
 export interface LadderConfig {
   /** Mean use of accelerator memory that leads to stage 1 after `memoryMs`, and below which it is over. */
@@ -281,6 +289,7 @@ export interface SchedulerConfig {
   readonly placement: PlacementConfig;
   readonly health: HealthConfig;
   readonly retry: RetryConfig;
+  readonly preemption: PreemptionConfig;
   readonly timeouts: TimeoutsConfig;
   readonly gates: GatesConfig;
   readonly degrade: DegradeConfig;

@@ -89,6 +89,8 @@ export class NodeRecord {
 
   /** Tasks that hold a permit, in no order; each knows its place (`runningIndex`). */
   readonly running: TaskRecord[] = [];
+  /** One of them is being aborted so that another task has its place. */
+  isGivingWay = false;
   boundUs: RefUs = 0;
   /** When the running work started to count, for remaining work. */
   progressAt: MonoUs = 0;
@@ -288,15 +290,16 @@ export class NodeRecord {
   }
 
   hasRoom(now: MonoUs, config: SchedulerConfig): boolean {
-    return this.#takesNew(now) && this.running.length < this.slotsMax(config);
+    return this.takesNew(now) && this.running.length < this.slotsMax(config);
   }
 
   /** Whether it has room, by the slots of the last `plan`. */
   hasRoomAsPlanned(now: MonoUs): boolean {
-    return this.#takesNew(now) && this.running.length < this.slotsNow;
+    return this.takesNew(now) && this.running.length < this.slotsNow;
   }
 
-  #takesNew(now: MonoUs): boolean {
+  /** Whether nothing but its slots bounds what it takes. */
+  takesNew(now: MonoUs): boolean {
     return this.refusedUntil <= now && this.readingUntil <= now && this.drainLongUntil <= now;
   }
 

@@ -122,6 +122,21 @@ export class NodeGroup {
     return (hasClaim || this.#hasSpare) && this.#isReservedFor(model, tenant);
   }
 
+  /** Whether the task may take the slot that another one would leave: the rule as it will be then. */
+  mayTakePlaceOf(task: TaskRecord, other: TaskRecord): boolean {
+    if (!this.#gates.isOn('bulkhead')) return true;
+    if (!this.#isReservedFor(task.spec.model, task.spec.tenant)) return false;
+    const left = this.#sharesOf(other);
+    let hasClaim = false;
+    for (const share of this.#sharesOf(task)) {
+      const held = left.includes(share) ? share.held - 1 : share.held;
+      if (held >= share.slotsMax) return false;
+      if (held < share.slotsMin) hasClaim = true;
+    }
+    const kept = this.kept + left.filter(({ held, slotsMin }) => held <= slotsMin).length;
+    return hasClaim || kept === 0 || this.free + 1 > kept;
+  }
+
   /** Why the task may not take a slot, for people; null when it may. */
   explain(task: TaskRecord): string | null {
     if (this.mayTake(task)) return null;

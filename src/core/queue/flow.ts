@@ -120,11 +120,16 @@ export class Flow {
 
   /** Books a task as queued. O(log flows). */
   enter(task: TaskRecord): void {
-    task.older = this.newest;
-    task.newer = null;
-    if (this.newest !== null) this.newest.newer = task;
+    let older = this.newest;
+    // Who gave its place to another has its own in the order of arrival back. O(arrived since), paid for by a budget.
+    if (task.gaveWay) while (older !== null && older.spec.id > task.spec.id) older = older.older;
+    const newer = older === null ? this.oldest : older.newer;
+    task.older = older;
+    task.newer = newer;
+    if (older !== null) older.newer = task;
     else this.oldest = task;
-    this.newest = task;
+    if (newer !== null) newer.older = task;
+    else this.newest = task;
     book(this.queued, task, 1);
     book(this.classRecord.queued, task, 1);
     book(this.tenantQueued, task, 1);

@@ -4,7 +4,7 @@
  * the outcome, every field is public, and `renew` resets each that the structures do not; a test compares.
  */
 import { invariant } from '../../base/assert.ts';
-import type { DurationUs, MonoUs, NodeId, RefUs } from '../../base/units.ts';
+import type { DurationUs, MonoUs, NodeId, RefUs, TaskId } from '../../base/units.ts';
 import type { Standing } from '../admission/retry-shed.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Reservation } from '../limits/index.ts';
@@ -12,6 +12,9 @@ import type { ModelLadder } from '../overload/model-ladder.ts';
 import type { TaskSpec } from '../request/task.ts';
 import type { Flow, ServedCounter } from './flow.ts';
 import type { Lane, LaneFlow, Octave } from './lane.ts';
+
+/** No task. */
+export const NOBODY: TaskId = -1;
 
 export class TaskRecord {
   // First what neighbours in a queue look at: most of them are not in the cache, and so cost one line each.
@@ -68,6 +71,15 @@ export class TaskRecord {
   triedNodes: NodeId[] | null = null;
   brokenNodes = 0;
   isAborting = false;
+  /** The task for which it is asked to give its place, while its abort is under way; once in its life. */
+  givesWayTo: TaskId = NOBODY;
+  wasAsked = false;
+  /** It gave its place: one of its attempts was ours to end. */
+  gaveWay = false;
+  /** It was given the place of another task, or would have been in shadow: it is given one at most. */
+  hasTakenPlace = false;
+  /** The node has begun to answer: of a whole answer too, which is held. */
+  isAnswering = false;
   /** A node group was closed to it once; counted once. */
   wasShutOut = false;
   hasFirstByte = false;
@@ -107,6 +119,11 @@ export class TaskRecord {
     this.triedNodes = null;
     this.brokenNodes = 0;
     this.isAborting = false;
+    this.givesWayTo = NOBODY;
+    this.wasAsked = false;
+    this.gaveWay = false;
+    this.hasTakenPlace = false;
+    this.isAnswering = false;
     this.wasShutOut = false;
     this.hasFirstByte = false;
     this.reservedDoneAt = 0;
@@ -137,6 +154,11 @@ export class TaskRecord {
   get fingerprint(): string {
     this.knownFingerprint ??= this.spec.fingerprint;
     return this.knownFingerprint;
+  }
+
+  /** Attempts that count against the bound: not the one that was ended so that another task has its place. */
+  get attemptsUsed(): number {
+    return this.gaveWay ? this.attempts - 1 : this.attempts;
   }
 
   /** Makes it another task of the same request. Only while it is neither queued nor running. */

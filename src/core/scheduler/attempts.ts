@@ -6,7 +6,7 @@ import type { DurationUs } from '../../base/units.ts';
 import type { BadEnd } from '../degrade/alternative.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Lane } from '../queue/lane.ts';
-import type { TaskRecord } from '../queue/task-record.ts';
+import { NOBODY, type TaskRecord } from '../queue/task-record.ts';
 import {
   type AttemptResult,
   type FailureKind,
@@ -21,6 +21,7 @@ import { assign, dispatchLane, dispatchNode, hasRoom } from './dispatch.ts';
 import { makeWay } from './make-way.ts';
 import { afterFailure, afterSuccess, closeRoom, isEvidence, refreshNode } from './marks.ts';
 import { limitRefused, limitServed } from './concurrency.ts';
+import { giveWay, preemptFor, tookPlaceLate } from './preempt.ts';
 import { insteadOfWork } from './instead.ts';
 import { attemptTimed, firstByteTimed } from './patience.ts';
 import { dequeue, enqueue, evict, evictIfShut, forget, settle, settleOrDegrade } from './settle.ts';
@@ -47,7 +48,9 @@ export function attemptSent(state: SchedulerState, task: TaskRecord): void {
  * it is whole: its first byte binds nothing, and the edge says in the attempt's end whether a part has left.
  */
 export function attemptFirstByte(state: SchedulerState, task: TaskRecord): void {
-  if (task.node === null || task.hasFirstByte || !task.spec.stream) return;
+  if (task.node === null) return;
+  task.isAnswering = true;
+  if (task.hasFirstByte || !task.spec.stream) return;
   firstByteTimed(state, task, task.node);
   task.hasFirstByte = true;
   state.wheel.remove(task);
@@ -68,6 +71,11 @@ export function attemptEnded(state: SchedulerState, task: TaskRecord, result: At
   node.release(task, state.now);
   task.flow.running -= 1;
   task.node = null;
+  const heir = task.givesWayTo;
+  if (heir !== NOBODY) {
+    task.givesWayTo = NOBODY;
+    node.isGivingWay = false;
+  }
   const isCut = attemptTimed(state, { task, node, elapsedUs, result });
   if (!task.isSettled) state.counts.running -= 1;
   task.reservation?.note(result);
@@ -80,6 +88,11 @@ export function attemptEnded(state: SchedulerState, task: TaskRecord, result: At
       finish(state, task, DECLINED);
       break;
     case 'aborted':
+      if (heir !== NOBODY && !task.isSettled && result.passed === undefined) {
+        correct(task, 0);
+        giveWay(state, task, node, heir);
+        break;
+      }
       correct(task, Math.min(task.workUs, elapsedUs * node.rateOf(task.spec.model, task.startInflight)));
       finish(state, task, CANCELLED);
       break;
@@ -89,6 +102,7 @@ export function attemptEnded(state: SchedulerState, task: TaskRecord, result: At
   }
   if (node.breakers !== null) node.breakers.get(task.spec.model)?.breaker.release(task.spec.id);
   refreshNode(state, node);
+  if (heir !== NOBODY && !task.gaveWay) tookPlaceLate(state, heir, node);
   dispatchNode(state, node);
 }
 
@@ -133,6 +147,7 @@ function succeeded(
     limitServed(state, node, { workUs: actualUs, elapsedUs: done.elapsedUs, inflight });
   state.margin.observe(done.elapsedUs, task.predictedUs);
   state.budget.deposit(actualUs, state.config.retry);
+  state.preemptions.budget.deposit(actualUs, state.config.preemption);
   correct(task, actualUs);
   if (isEvidence(node, task.decidedAt)) {
     const { healthMin } = state.config.placement;
@@ -221,13 +236,14 @@ function retry(state: SchedulerState, task: TaskRecord, node: NodeRecord): boole
   enqueue(lane, task);
   if (way !== null) assign(state, lane, task, way);
   else if (hasRoom(lane)) dispatchLane(state, lane);
+  if (task.flow.classRecord.index === 0) preemptFor(state, task);
   return true;
 }
 
 /** Whether a task whose attempt failed may be tried again in this lane; takes the price of it from the budget. */
 export function mayTryElsewhere(state: SchedulerState, task: TaskRecord, lane: Lane): boolean {
   const { retry: config } = state.config;
-  if (task.attempts >= config.attemptsMax || state.isShuttingDown) return false;
+  if (task.attemptsUsed >= config.attemptsMax || state.isShuttingDown) return false;
   return hasOtherNode(state, lane, task) && state.budget.withdraw(task.workUs, state.now, config);
 }
 

@@ -3,6 +3,7 @@
  * Pure: it reads no clock, draws no outside randomness, performs nothing. Equal events give equal effects.
  */
 import type { DurationUs, MonoUs, NodeId, Ratio, RefUs, TaskId, TenantId, Tokens } from '../../base/units.ts';
+import type { PreemptionCounts } from '../retry/preemptions.ts';
 import type { RequestShape, Usage } from '../request/task.ts';
 import type { GateCount } from '../admission/gates.ts';
 import type { LimiterView } from '../limits/index.ts';
@@ -53,6 +54,8 @@ export interface Scheduler {
   ladder(now: MonoUs): LadderView;
   /** What is left to pay retries from, 0 to 1. */
   retryBudget(now: MonoUs): Ratio;
+  /** How preemptions ended. */
+  preemptions(): Readonly<PreemptionCounts>;
   nodes(now: MonoUs): readonly NodeView[];
   node(nodeId: NodeId, now: MonoUs): NodeView | undefined;
   nodeMemory(nodeId: NodeId, now: MonoUs): NodeMemory | undefined;

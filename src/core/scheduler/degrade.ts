@@ -79,7 +79,7 @@ function goesOnAs(
 ): RejectReason | null {
   const before = { spec: task.spec, alternative: task.alternative };
   task.become(new LesserSpec(before.spec, lesser, before.spec.alternatives ?? []));
-  if (task.attempts > 0 && !mayGoElsewhere(state, task)) {
+  if (task.attemptsUsed > 0 && !mayGoElsewhere(state, task)) {
     task.become(before.spec);
     return 'no-node';
   }

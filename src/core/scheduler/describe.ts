@@ -37,6 +37,7 @@ export function viewsOf(state: SchedulerState): Omit<Scheduler, 'apply' | 'nextW
     limits: (now) => state.limits.rows(now),
     ladder: (now) => ladderOf(state, now),
     retryBudget: (now) => state.budget.leftRatio(now, state.config.retry),
+    preemptions: () => state.preemptions.counts,
     nodes: (now) => [...state.fleet.nodes.values()].map((node) => nodeView(state, node, now)),
     node(nodeId, now) {
       const node = state.fleet.nodes.get(nodeId);
@@ -168,6 +169,7 @@ function dumpOf(state: SchedulerState, now: MonoUs): unknown {
     retryMarks: state.retryMarks.size,
     keptRatio: round(state.retryMarks.keptRatio, 3),
     retryBudget: round(state.budget.leftRatio(now, state.config.retry), 4),
+    preemptions: state.preemptions.counts,
     poisonMarks: state.poison.marked,
     poisonStrikes: state.poison.size,
     modelBreakers: [...state.modelBreakers.values()].map(({ model, breaker, failing, cause }) => ({

@@ -354,6 +354,7 @@ export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node
   task.decidedAt = state.now;
   task.sentAt = 0;
   task.hasFirstByte = false;
+  task.isAnswering = false;
   task.flow.running += 1;
   state.counts.running += 1;
   if (node.breakers !== null) noteProbe(state, node, task);

@@ -27,6 +27,8 @@ export interface NodeSpec {
   readonly labels: Readonly<Record<string, string>>;
   /** Whether silence of its heartbeats makes it suspect. */
   readonly heartbeats: boolean;
+  /** Whether the engine frees a task's place when it is aborted. Absent: it does. */
+  readonly canAbort?: boolean;
 }
 
 /** What of a node survives a restart. */

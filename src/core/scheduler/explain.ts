@@ -6,6 +6,7 @@ import type { NodeGroup } from '../placement/bulkhead.ts';
 import type { Lane } from '../queue/lane.ts';
 import { isMoreUrgent, type TaskRecord } from '../queue/task-record.ts';
 import { hasRoom } from './dispatch.ts';
+import { GAVE_WAY } from './settle.ts';
 import type { SchedulerState } from './state.ts';
 import type { GateView, IneligibleReason, TaskView } from './views.ts';
 
@@ -26,7 +27,7 @@ export function explainTask(state: SchedulerState, task: TaskRecord, now: MonoUs
     attempts: task.attempts,
     position: lane === null ? 0 : Math.min(lane.tasks - 1, Math.floor(ahead.tasks / share)),
     etaMs: Math.round(etaUs(state, task, ahead.workUs, now) / 1_000),
-    gates: lane === null ? [] : gatesOf(state, lane, task, now),
+    gates: lane === null ? [] : [...gatesOf(state, lane, task, now), ...wayOf(task, now)],
     nodes,
     unblock: lane === null ? 'It runs.' : unblockOf(lane, nodes),
   };
@@ -53,6 +54,13 @@ function aheadInFlow(task: TaskRecord): { readonly tasks: number; readonly workU
     workUs += other.workUs;
   }
   return { tasks, workUs };
+}
+
+function wayOf(task: TaskRecord, now: MonoUs): readonly GateView[] {
+  if (!task.gaveWay) return [];
+  return [
+    { gate: 'preemption', sinceMs: Math.round((now - task.decidedAt) / 1_000), detail: `First ${GAVE_WAY}` },
+  ];
 }
 
 function gatesOf(state: SchedulerState, lane: Lane, task: TaskRecord, now: MonoUs): readonly GateView[] {

@@ -31,7 +31,7 @@ export function setLimits(state: SchedulerState, lane: Lane, task: TaskRecord, n
   const kind = task.spec.stream ? FIRST_BYTE : WHOLE;
   const asked = questionOf(task, node, task.deadlineWorkUs);
   // A task that was cut before may be larger than it was taken for.
-  const stretch = 2 ** (Math.min(STRETCH_MAX, task.attempts) + node.patience.stretch);
+  const stretch = 2 ** (Math.min(STRETCH_MAX, task.attemptsUsed) + node.patience.stretch);
   const usualUs = Math.max(
     firstByteMsMin * 1_000,
     state.timeouts.limitUs(kind, asked, state.now) * safetyFactor,
@@ -164,7 +164,7 @@ function streamWorkUs(task: TaskRecord): number {
 
 /** A cut is worth its price only where another node can take over: a lone node that is slow still serves. */
 function canMoveOn(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
-  if (task.attempts + 1 >= state.config.retry.attemptsMax) return false;
+  if (task.attemptsUsed + 1 >= state.config.retry.attemptsMax) return false;
   let open = 0;
   for (const pool of lane.pools) open += pool.openSeats;
   return open > 1 + (task.triedNodes?.length ?? 0);

@@ -3,11 +3,13 @@ import { invariant } from '../../base/assert.ts';
 import { type BadEnd, isReplaceable } from '../degrade/alternative.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
-import type { EvictReason, Outcome } from '../request/outcome.ts';
+import type { EvictReason, Outcome, RetryHint } from '../request/outcome.ts';
 import { modelRefusal, releaseModelProbe } from './breakers.ts';
 import { unreserve } from './reservations.ts';
 import { keepPlace, placeAfterRestart, retryHint } from './retry-hint.ts';
 import type { SchedulerState } from './state.ts';
+
+export const GAVE_WAY = 'it ran, and gave its place to a request of the first class';
 
 export function enqueue(lane: Lane, task: TaskRecord): void {
   task.flow.enter(task);
@@ -60,7 +62,13 @@ export function evict(state: SchedulerState, task: TaskRecord, reason: EvictReas
     reason === 'shutting-down' ? placeAfterRestart(state, lane, task) : retryHint(state, lane, task);
   if (reason === 'wait-expired') task.ladder?.noteDeadline(task.flow.classRecord.index, false, state.now);
   dequeue(state, task);
+  if (reason === 'wait-expired' && task.gaveWay) return endPreempted(state, task, hint);
   settleOrDegrade(state, task, { kind: 'evicted', reason, hint });
+}
+
+/** Ends a task that gave its place and cannot be done in time any more. */
+export function endPreempted(state: SchedulerState, task: TaskRecord, hint: RetryHint): void {
+  settleOrDegrade(state, task, { kind: 'evicted', reason: 'preempted', hint, cause: GAVE_WAY });
 }
 
 /** The breaker of its model opened while it waited: it is told at once, and no attempt is spent on it. */

@@ -25,6 +25,7 @@ import type { Lane } from '../queue/lane.ts';
 import { type TaskRecord, TaskRecords } from '../queue/task-record.ts';
 import { GENERIC_PROFILE, WorkModel } from '../request/work.ts';
 import { RetryBudget } from '../retry/budget.ts';
+import { Preemptions } from '../retry/preemptions.ts';
 import { PoisonMarks } from '../retry/poison.ts';
 import { type EffectSink, SILENT_SINK } from './effects.ts';
 import type { SchedulerEvent } from './events.ts';
@@ -73,6 +74,7 @@ export interface SchedulerState {
   readonly ladder: Ladder;
   readonly timeouts: Timeouts;
   readonly budget: RetryBudget;
+  readonly preemptions: Preemptions;
   readonly poison: PoisonMarks;
   /** Models that failed lately, while anything speaks against them. */
   readonly modelBreakers: Map<string, ModelAnywhere>;
@@ -134,6 +136,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
     ladder: new Ladder(config),
     timeouts: new Timeouts(),
     budget: new RetryBudget(),
+    preemptions: new Preemptions(),
     poison: new PoisonMarks(),
     modelBreakers: new Map(),
     workModels: new Map(),

@@ -15,6 +15,7 @@ import type { TaskSpec } from '../request/task.ts';
 import { shedByLadder } from '../overload/shed.ts';
 import { isShutEverywhere, modelRefusal, releaseModelProbe, shutCause } from './breakers.ts';
 import { assign, dispatchArrival, hasRoom } from './dispatch.ts';
+import { preemptFor } from './preempt.ts';
 import { doubtfulNodeFor, idleNodeFor, makeWay } from './make-way.ts';
 import { afterRestart, classReturn, keepPlace, nextLook, retryHint, soonestReturn } from './retry-hint.ts';
 import { endReservation, enqueue } from './settle.ts';
@@ -111,6 +112,7 @@ function admit(state: SchedulerState, lane: Lane, task: TaskRecord, claimed: Nod
   state.out.admitted(id);
   if (claimed !== null) assign(state, lane, task, claimed);
   else if (hasRoom(lane)) dispatchArrival(state, lane, task);
+  if (task.flow.classRecord.index === 0) preemptFor(state, task);
   return null;
 }
 

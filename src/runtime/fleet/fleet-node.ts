@@ -149,6 +149,7 @@ export function specOf(node: FleetNode, offers: readonly ModelOffer[]): NodeSpec
     hardware: node.config.hardware,
     labels: node.config.labels,
     heartbeats: node.heartbeats,
+    ...(node.driver.abortFreesSlot ? {} : { canAbort: false }),
   };
 }
 
