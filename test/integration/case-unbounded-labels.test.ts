@@ -84,7 +84,9 @@ describe('names that clients make up', () => {
       keys: [{ id: `key-${tenant}`, sha256: createHash('sha256').update(keyOf(tenant)).digest('hex') }],
     }));
     const models = Array.from({ length: MODELS }, (_, i) => ({ model: `offered-${i}` }));
-    writeFileSync(file, stringify({ tenants, nodes: [{ id: 'one', url: node.url, slots: 64, models }] }));
+    const nodes = [{ id: 'one', url: node.url, slots: 64, models }];
+    // As many keys as are remembered come while the process grows to its full size.
+    writeFileSync(file, stringify({ tenants, nodes, idempotency: { entriesMax: 1_000 } }));
     const { document } = await fixture.serve(['--config', file]);
     const token = readFileSync(document.adminTokenFile, 'utf8').trim();
     const client = bench.client(document.dataUrl);

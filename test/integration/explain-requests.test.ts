@@ -317,6 +317,7 @@ describe('reasons', () => {
       'forbidden',
       'unknown-path',
       'method-not-allowed',
+      'idempotency-mismatch',
     ];
     const expected = Object.keys(OUTCOMES).filter((reason) => !edgeOnly.includes(reason));
     expect(Object.keys(REASONS).toSorted()).toEqual([...expected, 'declined'].toSorted());
