@@ -17,8 +17,8 @@ import { completion, sendJson } from './edge-fixture.ts';
 const TENANTS = 300;
 const MODELS = 400;
 const NAMES_SHOWN = 200;
-/** Beyond the bound on requests whose story is kept, so that the process has its full size. */
-const WARM = 12_000;
+/** Beyond the bounds on requests and answers that are kept, so that the process has its full size: 300 MB, then no more. */
+const WARM = 48_000;
 const MORE = 40_000;
 const CONCURRENCY = 48;
 let bench: CaseBench;
