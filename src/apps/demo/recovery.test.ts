@@ -31,6 +31,11 @@ describe('findRecovery', () => {
     expect(findRecovery({ ...QUESTION, samples: busy })).toEqual({ kind: 'recovered', afterMs: 0 });
   });
 
+  it('does not take for normal what users waited who came before the spike and waited into it', () => {
+    const caught = samples((at) => (at >= 9_000 ? 5_000 : 10));
+    expect(findRecovery({ ...QUESTION, samples: caught }).kind).toBe('not-seen');
+  });
+
   it('tells how long was watched when it does not see one', () => {
     const never = samples((at) => (at >= 10_000 ? 5_000 : 10));
     expect(findRecovery({ ...QUESTION, samples: never })).toEqual({ kind: 'not-seen', observedMs: 16_000 });

@@ -41,7 +41,10 @@ export type Recovery =
 export function findRecovery(question: RecoveryQuestion): Recovery {
   const { spikeEndMs, untilMs } = question;
   const samples = [...question.samples].sort((left, right) => left.cameAtMs - right.cameAtMs);
-  const before = samples.filter((one) => one.cameAtMs < question.spikeStartMs).map((one) => one.waitMs);
+  // Who came before the spike and waited into it says how bad the spike was, not what is normal.
+  const before = samples
+    .filter((one) => one.cameAtMs + one.waitMs < question.spikeStartMs)
+    .map((one) => one.waitMs);
   const limitMs = Math.max(2 * percentile(before, WAIT_SHARE), DEADLINE_SHARE * question.deadlineMs);
   let heldSinceMs: DurationMs | undefined;
   for (let at = spikeEndMs; at + WINDOW_MS <= untilMs; at += STEP_MS) {
