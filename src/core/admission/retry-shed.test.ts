@@ -121,14 +121,14 @@ describe('a repeated request', () => {
 });
 
 describe('places that were promised', () => {
-  test('follow each other as fast as six tenths of what the flow is served: the rest is for first attempts', () => {
+  test('follow each other as fast as half of what the flow is served: the rest is for first attempts', () => {
     const world = new World();
     world.fill(6);
     const told = ['a', 'b', 'c'].map((user) => world.ask(user));
     const waits = told.map((outcome) =>
       outcome !== undefined && 'hint' in outcome ? outcome.hint.afterUs : 0,
     );
-    expect(waits).toEqual([3.5 * S, 5_166_667, 6_833_334]);
+    expect(waits).toEqual([3.5 * S, 5.5 * S, 7.5 * S]);
   });
 
   test('are kept for those who were told: a first attempt waits with them only up to half of the gate', () => {
@@ -162,7 +162,7 @@ describe('places that were promised', () => {
       world.advance(S);
       world.end(task);
     }
-    world.advance(4 * S);
+    world.advance(5 * S);
     expect(world.ask('stranger')).toBeUndefined();
   });
 
@@ -173,9 +173,9 @@ describe('places that were promised', () => {
       const outcome = world.ask(`user ${i}`);
       return outcome !== undefined && 'hint' in outcome ? outcome.hint.afterUs / S : 0;
     });
-    expect(waits[30]).toBeCloseTo(53.5, 3);
-    const [beyond = 0, ...others] = waits.slice(34);
-    expect(beyond).toBeCloseTo(60.167, 3);
+    expect(waits[25]).toBe(53.5);
+    const [beyond = 0, ...others] = waits.slice(29);
+    expect(beyond).toBe(61.5);
     expect(new Set(others)).toEqual(new Set([beyond]));
   });
 

@@ -5,7 +5,7 @@
  *
  * One measure, the wait of the task's own flow over the limit of the flow's gate, and a share of that limit for each:
  *
- *   invited   came back no earlier than it was told: may wait two and a half times as long as the gate allows, since a
+ *   invited   came back no earlier than it was told: may wait three times as long as the gate allows, since a
  *             queue of a few tasks is full at random times, and whoever keeps to a promise must not draw lots for it
  *   first     as long as the gate allows, but while places are promised to those who were told a time, half of it
  *   repeat    came back before its time: a quarter
@@ -15,7 +15,8 @@
  *
  * Users of whom half do what they are told and half come back at once, 4.2 times the capacity for 75 s: with 1
  * of the gate for the invited and everything promised, 51 to 56 % of the times told to the lowest class came true and
- * 0.96 to 0.97 of the capacity did what was in time; with 2.5 and 0.6, 81 to 89 % and 0.965 to 0.977.
+ * 0.96 to 0.97 of the capacity did what was in time; with 2.5 and 0.6, 81 to 89 %
+ * and 0.965 to 0.980; with 3 and 0.5, 91 to 92 % and 0.974 to 0.989.
  *
  * The other shares come from virtual runs as in `simulator/retry-storm.test.ts`. Estimates that came true within twice, at twice
  * the capacity, with 1 of the gate for first attempts beside promised places: 57 %, 0.75: 87 to 97 %, 0.5: 95 to 99 %;
@@ -32,12 +33,12 @@ export type Standing = 'first' | 'invited' | 'repeat';
 
 export const REPEAT_SHARE: Ratio = 0.25;
 export const PROMISED_SHARE: Ratio = 0.5;
-export const INVITED_SHARE: Ratio = 2.5;
+export const INVITED_SHARE: Ratio = 3;
 /**
  * Part of what the flow is served that is promised. The rest is for first attempts, whose answers are still in time, and for
  * what the estimate of the flow's rate does not know of: lesser answers that its class gets in another lane.
  */
-const PROMISED_RATE: Ratio = 0.6;
+const PROMISED_RATE: Ratio = 0.5;
 /** Places are promised no further ahead: official clients do not wait longer. */
 export const PROMISED_US_MAX: DurationUs = 60_000_000;
 

@@ -133,8 +133,8 @@ describe('a lesser answer', () => {
     const alone = world.submit(low(4, []));
     const tried = world.submit(low(5, [cheaper('small', MS)]));
     const { kind, reason, hint } = alone as Extract<Outcome, { kind: 'rejected' }>;
-    // One place later in line: a second of work, of which six tenths are promised.
-    expect(tried).toEqual({ kind, reason, hint: { ...hint, afterUs: hint.afterUs + 1_666_667 } });
+    // One place later in line: a second of work, of which half is promised.
+    expect(tried).toEqual({ kind, reason, hint: { ...hint, afterUs: hint.afterUs + 2 * S } });
     expect(world.accounts).toMatchObject({ rejected: 3, degraded: 0 });
   });
 
