@@ -7,7 +7,7 @@
  */
 type Flavour<T, Name extends string> = T & { readonly __unit?: Name };
 
-/** An instant on the monotonic clock, integer microseconds since an arbitrary origin of this process. */
+/** An instant on the monotonic clock, integer microseconds since an arbitrary origin. */
 export type MonoUs = Flavour<number, 'MonoUs'>;
 /** A span of time, integer microseconds. */
 export type DurationUs = Flavour<number, 'DurationUs'>;

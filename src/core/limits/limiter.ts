@@ -68,7 +68,7 @@ export class Limiter {
     return this.#tasks === 0 && fullUs(this.#requests, now) === 0 && fullUs(this.#tokens, now) === 0;
   }
 
-  /** Time until one request of so many tokens would be let through: 0 for now, Infinity for never. */
+  /** Time until one request of so many tokens would be let through: 0 when it would be at once, Infinity when never. */
   waitUs(tokens: Tokens, now: MonoUs): DurationUs {
     return Math.max(this.#requestUs(now), this.#tokensUs(tokens, now), this.#placeUs());
   }

@@ -56,7 +56,7 @@ export class TokenBucket {
     this.#set(this.#level);
   }
 
-  /** Time until so many units can be taken: 0 for now, Infinity for never. Exact to the microsecond. O(1). */
+  /** Time until so many units can be taken: 0 when they can be at once, Infinity when never. Exact to the microsecond. O(1). */
   waitUs(units: number, now: MonoUs): DurationUs {
     if (units > this.#rate.burst) return Number.POSITIVE_INFINITY;
     return this.#usUntil(units * MICRO, now);
