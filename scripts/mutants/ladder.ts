@@ -3,7 +3,7 @@ import type { Mutant } from './mutant.ts';
 
 const OVERLOAD = 'src/core/overload';
 const MODEL_LADDER = `${OVERLOAD}/model-ladder.ts`;
-const SHED = `${OVERLOAD}/shed.ts`;
+const SHED = 'src/core/scheduler/shed-by-ladder.ts';
 const TRIGGER = `${OVERLOAD}/trigger.ts`;
 const STAGES = `${OVERLOAD}/model-ladder.test.ts`;
 const LADDER = `${OVERLOAD}/ladder.test.ts`;

@@ -12,7 +12,7 @@ import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { NO_RETRY, type Outcome, type RejectReason, type RetryHint } from '../request/outcome.ts';
 import type { TaskSpec } from '../request/task.ts';
-import { shedByLadder } from '../overload/shed.ts';
+import { shedByLadder } from './shed-by-ladder.ts';
 import { isShutEverywhere, modelRefusal, releaseModelProbe, shutCause } from './breakers.ts';
 import { assign, dispatchArrival, hasRoom } from './dispatch.ts';
 import { preemptFor } from './preempt.ts';

@@ -7,10 +7,10 @@ import { standingOf, waitShareOf } from '../admission/retry-shed.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { Outcome, RetryHint } from '../request/outcome.ts';
-import { idleNodeFor } from '../scheduler/make-way.ts';
-import { retryHint } from '../scheduler/retry-hint.ts';
-import type { SchedulerState } from '../scheduler/state.ts';
-import type { LadderStage } from './model-ladder.ts';
+import { idleNodeFor } from './make-way.ts';
+import { retryHint } from './retry-hint.ts';
+import type { SchedulerState } from './state.ts';
+import type { LadderStage } from '../overload/model-ladder.ts';
 
 export type Shed = Extract<Outcome, { kind: 'rejected' }>;
 
