@@ -3,10 +3,9 @@
  * node), then Spillway, against one emulated fleet and the same users. See `docs/guides/demo.md`.
  *
  * Processes: this one (view and report), the emulated fleet, two real embedding nodes, the gateway (a new one per
- * policy, on the same port), the load clients. Exit code 0 only if Spillway's side meets its bounds.
+ * policy), the load clients. Exit code 0 only if Spillway's side meets its bounds.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -104,10 +103,9 @@ async function setStage(setting: Setting): Promise<Stage> {
   const specFile = join(folder, 'fleet.json');
   writeFileSync(specFile, JSON.stringify({ speedup: plan.speedup, seed: plan.seed, nodes: plan.nodes }));
   const emulator = processes.start('apps/emulator/main', ['--spec', specFile]);
-  const [fleet, embeddingUrls, port] = await Promise.all([
+  const [fleet, embeddingUrls] = await Promise.all([
     readyLine<EmulatorReady>(emulator, 'the emulated fleet', EMULATOR_START_MS),
     startEmbeddings(processes),
-    freePort(),
   ]);
   mkdirSync(join(folder, 'state'), { recursive: true });
   return {
@@ -115,7 +113,6 @@ async function setStage(setting: Setting): Promise<Stage> {
     processes,
     view,
     folder,
-    port,
     controlUrl: fleet.controlUrl,
     imageNodes: fleet.nodes.map((node) => ({ id: node.id, url: node.url, hardware: node.statedHardware })),
     embeddingUrls,
@@ -142,17 +139,6 @@ async function startEmbeddings(processes: Processes): Promise<string[]> {
     );
     return [];
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
 }
 
 function documentOf(speedup: number, outcomes: readonly Outcome[]): DemoDocument {

@@ -11,7 +11,6 @@ export type DemoPolicy = 'round-robin' | 'spillway';
 export interface GatewayConfigOptions {
   readonly plan: DemoPlan;
   readonly policy: DemoPolicy;
-  readonly port: number;
   readonly stateFolder: string;
   /** In the order of the plan's nodes. */
   readonly imageNodes: readonly { readonly id: string; readonly url: string; readonly hardware: string }[];
@@ -65,7 +64,7 @@ export function gatewayConfigText(options: GatewayConfigOptions): string {
         models: [{ model: EMBEDDING_MODEL_ID }],
       })),
     ],
-    server: { host: '127.0.0.1', port: options.port },
+    server: { host: '127.0.0.1', port: 0 },
     state: { folder: options.stateFolder },
   });
 }

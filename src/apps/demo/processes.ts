@@ -83,9 +83,9 @@ export function createProcesses(): Processes {
   };
 }
 
-/** The first line of JSON on its output that says ready. Rejects with what it wrote when it ends before, or is too slow. */
+/** The first JSON document on its output that says ready, on one line or over several. Rejects with what it wrote when it ends before, or is too slow. */
 export async function readyLine<T>(one: DemoProcess, name: string, timeoutMs: DurationMs): Promise<T> {
-  const ready = /^\{.*"ready":true.*\}$/m;
+  const ready = /^\{.*"ready":true.*\}$|^\{\n\s+"ready": true[^]*?\n\}$/m;
   await waitFor(() => ready.test(one.output()), { one, name, timeoutMs });
   return JSON.parse(ready.exec(one.output())?.[0] ?? '{}') as T;
 }

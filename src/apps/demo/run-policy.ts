@@ -10,20 +10,18 @@ import type { LoadOptions, LoadResult } from './load.ts';
 import type { LoadMessage } from './load-worker.ts';
 import { type Observation, observe } from './observation.ts';
 import type { DemoPlan } from './plan.ts';
-import { type DemoProcess, type Processes, waitFor } from './processes.ts';
+import { type DemoProcess, type Processes, readyLine, waitFor } from './processes.ts';
 import { type PolicyReport, recoveryOf, reportOf, type UserRecord } from './report.ts';
 import type { View } from './view.ts';
 
 const GATEWAY_START_MS = 30_000;
-const HOST = '127.0.0.1';
 
-/** What both runs share: the same fleet, the same port, the same users. */
+/** What both runs share: the same fleet, the same users. */
 export interface Stage {
   readonly plan: DemoPlan;
   readonly processes: Processes;
   readonly view: View;
   readonly folder: string;
-  readonly port: number;
   readonly controlUrl: string;
   readonly imageNodes: readonly { readonly id: string; readonly url: string; readonly hardware: string }[];
   readonly embeddingUrls: readonly string[];
@@ -40,11 +38,11 @@ export interface PolicyRun {
 export async function runPolicy(stage: Stage, policy: DemoPolicy): Promise<PolicyRun> {
   const { plan } = stage;
   await setFaults(stage.controlUrl, plan.throttle.nodeId, { slowFactor: 1 });
-  const { gateway, watch } = await startGateway(stage, policy);
+  const { gateway, watch, dataUrl } = await startGateway(stage, policy);
   const worker = stage.processes.startWorker('apps/demo/load-worker');
   try {
     const seen = observe({ ...stage, policy, gatewayPid: gateway.pid, watch });
-    const result = await playLoad(stage, worker, seen);
+    const result = await playLoad(loadOptions(stage, dataUrl), worker, seen);
     const learned = compareRates((await watch.nodes()) ?? [], await truthOf(stage.controlUrl));
     const report = reportOf(plan, {
       users: result.users,
@@ -62,27 +60,31 @@ export async function runPolicy(stage: Stage, policy: DemoPolicy): Promise<Polic
   }
 }
 
-async function startGateway(
-  stage: Stage,
-  policy: DemoPolicy,
-): Promise<{ readonly gateway: DemoProcess; readonly watch: GatewayWatch }> {
+interface RunningGateway {
+  readonly gateway: DemoProcess;
+  readonly watch: GatewayWatch;
+  readonly dataUrl: string;
+}
+
+/** It takes a free port itself and says which: one that was free a moment ago may be a client's by now. */
+async function startGateway(stage: Stage, policy: DemoPolicy): Promise<RunningGateway> {
   const stateFolder = join(stage.folder, `state-${policy}`);
   mkdirSync(stateFolder, { recursive: true });
   const configFile = join(stage.folder, `${policy}.yaml`);
   writeFileSync(configFile, gatewayConfigText({ ...stage, policy, stateFolder }));
-  const gateway = stage.processes.start('apps/cli/main', ['serve', '--config', configFile]);
-  const watch = createGatewayWatch(`http://${HOST}:${stage.port}`, stateFolder);
+  const gateway = stage.processes.start('apps/cli/main', ['serve', '--json', '--config', configFile]);
+  const { dataUrl } = await readyLine<{ dataUrl: string }>(gateway, 'the gateway', GATEWAY_START_MS);
+  const watch = createGatewayWatch(dataUrl, stateFolder);
   await waitFor(() => watch.isReady(), { one: gateway, name: 'the gateway', timeoutMs: GATEWAY_START_MS });
-  return { gateway, watch };
+  return { gateway, watch, dataUrl };
 }
 
-function playLoad(stage: Stage, worker: DemoProcess, seen: Observation): Promise<LoadResult> {
-  const options: LoadOptions = {
-    plan: stage.plan,
-    host: HOST,
-    port: stage.port,
-    embedding: stage.embeddingUrls.length > 0,
-  };
+function loadOptions(stage: Stage, dataUrl: string): LoadOptions {
+  const { hostname, port } = new URL(dataUrl);
+  return { plan: stage.plan, host: hostname, port: Number(port), embedding: stage.embeddingUrls.length > 0 };
+}
+
+function playLoad(options: LoadOptions, worker: DemoProcess, seen: Observation): Promise<LoadResult> {
   const result = new Promise<LoadResult>((resolve, reject) => {
     worker.child.on('message', (message: LoadMessage) => {
       if (message.kind === 'started') seen.start();
