@@ -1,0 +1,34 @@
+/**
+ * Who asks: everything that submits requests and leaves again, in virtual time. The simulation tells clients what became
+ * of their requests; they decide whether to come back.
+ */
+import type { MonoUs, TaskId } from '../../base/units.ts';
+import type { Outcome } from '../../core/request/outcome.ts';
+import type { TaskSpec } from '../../core/request/task.ts';
+import type { Demand } from '../machines/machine.ts';
+
+export interface Request {
+  readonly task: TaskSpec;
+  readonly demand: Demand;
+  /** Factor on the service time, of mean 1. */
+  readonly noise: number;
+}
+
+/** What clients do while they are advanced. */
+export interface ClientSink {
+  submit(request: Request): void;
+  /** The client hangs up. */
+  cancel(taskId: TaskId): void;
+}
+
+export interface Clients {
+  /** When `advance` is needed next; Infinity when nobody will do anything. */
+  nextAt(): MonoUs;
+  /** Does what is due. */
+  advance(now: MonoUs, sink: ClientSink): void;
+  /**
+   * The only outcome of a request that was submitted. Called while the policy's effects are performed: clients note
+   * when they come back, they do not submit. `lost`: the gateway died under it.
+   */
+  outcome(taskId: TaskId, outcome: Outcome | { readonly kind: 'lost' }, now: MonoUs): void;
+}

@@ -1,0 +1,34 @@
+/** One wish of one person, with all its tries: what is counted is whether the wish came true in time. */
+import type { ClassName, DurationUs, ModelId, MonoUs, RefUs, TenantId } from '../../base/units.ts';
+import type { Demand } from '../machines/machine.ts';
+
+export interface User {
+  /** Counted from 0 over all streams, in order of arrival. */
+  readonly index: number;
+  /** Position of its stream in the scenario. */
+  readonly stream: number;
+  readonly className: ClassName;
+  readonly tenant: TenantId;
+  readonly model: ModelId;
+  readonly demand: Demand;
+  /** True work, on the reference machine, without noise. */
+  readonly workUs: RefUs;
+  /** From the first try. */
+  readonly deadlineUs: DurationUs;
+  readonly arrivedAt: MonoUs;
+  tries: number;
+}
+
+export type UserEnd =
+  /** The whole answer, or a lesser one; when is the instant at which this is told. */
+  | { readonly kind: 'served' }
+  | { readonly kind: 'degraded' }
+  /** The last try was refused or removed, failed on nodes, lost with the gateway, or ended by the client's own time-out. */
+  | { readonly kind: 'refused' }
+  | { readonly kind: 'failed' }
+  | { readonly kind: 'gave-up' };
+
+export interface UserObserver {
+  userArrived?(user: User, now: MonoUs): void;
+  userEnded?(user: User, end: UserEnd, now: MonoUs): void;
+}

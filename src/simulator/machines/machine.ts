@@ -1,0 +1,71 @@
+/**
+ * How nodes execute: the truth, which no policy is told. A machine runs jobs in virtual time and says when it must be
+ * looked at next; it draws no randomness, what varies comes with the job.
+ */
+import type { DurationUs, ModelId, MonoUs, RefUs, Tokens } from '../../base/units.ts';
+import type { AttemptResult } from '../../core/request/outcome.ts';
+import type { TaskSpec } from '../../core/request/task.ts';
+import type { EngineReading } from '../../core/scheduler/events.ts';
+
+/** What a request really asks of a node. Policies see an estimate of its work in the task. */
+export type Demand =
+  /** Time on the reference machine, whatever it is that is computed. */
+  | { readonly kind: 'work'; readonly workUs: RefUs }
+  /** Pictures of 512 x 512 at 30 steps that cost as much. */
+  | { readonly kind: 'image'; readonly units: number }
+  | {
+      readonly kind: 'text';
+      readonly promptTokens: Tokens;
+      readonly outputTokens: Tokens;
+      /** Ids of the prompt's blocks, from its beginning, for engines that remember prefixes. */
+      readonly blocks?: readonly number[];
+    }
+  | { readonly kind: 'embedding'; readonly tokens: Tokens };
+
+/** One request on its way through the simulation, and its attempt on a machine. */
+export interface Job {
+  task: TaskSpec;
+  /** May become less: by a degraded answer. */
+  demand: Demand;
+  /** Factor on the service time, lognormal with mean 1; drawn once per request, so that every policy meets the same. */
+  readonly noise: number;
+  /** Attempts so far; 0 before the first. */
+  attempts: number;
+  /** When the present attempt was sent, and when the first was; -1 before. */
+  sentAt: MonoUs;
+  firstSentAt: MonoUs;
+}
+
+/** What a machine reports while it is advanced. */
+export interface MachineSink {
+  firstByte(job: Job): void;
+  /** The only end of a started job that was not aborted or dropped. */
+  ended(job: Job, result: AttemptResult): void;
+}
+
+export interface Machine {
+  /** When `advance` is needed next; Infinity while nothing runs. */
+  nextAt(): MonoUs;
+  /** Takes the job; it may wait inside. `model` is the one asked for, which may have to be loaded first. */
+  start(job: Job, model: ModelId, now: MonoUs): void;
+  /** Takes the job out. Nothing is reported of it any more. An engine that cannot stop goes on working for nobody. */
+  abort(job: Job, now: MonoUs): void;
+  /** Brings everything to `now`. The machine is consistent whenever the sink is called, and is not called back from it. */
+  advance(now: MonoUs, sink: MachineSink): void;
+  /** From now on it works at this many times its own speed. */
+  setSpeed(factor: number, now: MonoUs): void;
+  /** All jobs are gone, without a report: the process behind it died. */
+  drop(now: MonoUs): readonly Job[];
+  /** Jobs running and waiting inside, those for nobody included. */
+  readonly inflight: number;
+  /** Time during which it computed, up to `now`. */
+  busyUs(now: MonoUs): DurationUs;
+  /** Models loaded by swapping so far. */
+  readonly swaps: number;
+  /** The engine's own account of itself; absent when it gives none. */
+  reading?(now: MonoUs): EngineReading;
+  /** Time for a job of this demand alone on the idle machine, at its present speed, without noise and swap. */
+  serviceUs(demand: Demand): DurationUs;
+  /** Requests per second of such a mix that it does while it is kept full: what capacity is reckoned by. */
+  perSecond(mix: readonly Demand[]): number;
+}
