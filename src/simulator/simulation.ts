@@ -138,7 +138,7 @@ export class Simulation {
     if (dead === undefined) return;
     const memories = new Map<NodeId, NodeMemory | undefined>();
     for (const id of this.#registered)
-      if (dead.nodeMemory !== undefined) memories.set(id, dead.nodeMemory(id));
+      if (dead.nodeMemory !== undefined) memories.set(id, dead.nodeMemory(id, this.now));
     this.#policy = undefined;
     this.#registered.clear();
     for (const job of this.#jobs.values()) this.#lose(job);

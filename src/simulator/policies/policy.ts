@@ -5,7 +5,7 @@
 import type { Scheduler } from '../../core/scheduler/contract.ts';
 import type { NodeMemory } from '../../core/scheduler/events.ts';
 import type { SchedulerConfig } from '../../core/config/types.ts';
-import type { DurationUs, NodeId } from '../../base/units.ts';
+import type { DurationUs, MonoUs, NodeId } from '../../base/units.ts';
 
 /**
  * Obligations: every submitted task gets exactly one `outcome`; every `assign` is followed by exactly one `attempt-ended` event,
@@ -15,7 +15,7 @@ export interface Policy extends Pick<Scheduler, 'apply' | 'nextWakeAt' | 'attemp
   /** Time that the work bound to a node or waiting for it will take, as the policy sees it; for reports. */
   drainUs?(nodeId: NodeId): DurationUs;
   /** What its registry keeps of a node over a restart of its process. Absent: nothing. */
-  nodeMemory?(nodeId: NodeId): NodeMemory | undefined;
+  nodeMemory?(nodeId: NodeId, now: MonoUs): NodeMemory | undefined;
 }
 
 /** What a policy is made from, once per run and again after a crash. */
