@@ -10,15 +10,17 @@
  * it has both its outcome and no attempt under way.
  */
 import { HeapSlot, KeyedHeap } from '../base/keyed-heap.ts';
-import type { DurationUs, MonoUs, NodeId, TaskId } from '../base/units.ts';
+import type { DurationUs, MonoUs, NodeId, Ratio, TaskId } from '../base/units.ts';
 import type { AttemptResult, FailureKind } from '../core/request/outcome.ts';
+import type { TaskSpec } from '../core/request/task.ts';
 import type { EffectSink } from '../core/scheduler/effects.ts';
 import type { NodeMemory, SchedulerEvent } from '../core/scheduler/events.ts';
 import type { Clients, ClientSink, Request } from './clients/clients.ts';
 import { DecisionHash } from './decision-hash.ts';
 import { EventQueue } from './event-queue.ts';
-import type { Job, MachineSink } from './machines/machine.ts';
-import type { JobEnd, Observer } from './observer.ts';
+import type { User } from './clients/user.ts';
+import type { Demand, Job, MachineSink } from './machines/machine.ts';
+import type { JobEnd, Observer, TrackedJob } from './observer.ts';
 import type { Policy } from './policies/policy.ts';
 import type { SimNode } from './sim-node.ts';
 
@@ -43,9 +45,32 @@ interface Attempt {
   readonly silence: HeapSlot<SimJob>;
 }
 
-export interface SimJob extends Job {
-  attempt: Attempt | undefined;
-  isSettled: boolean;
+class SimJob implements TrackedJob {
+  task: TaskSpec;
+  demand: Demand;
+  readonly noise: number;
+  readonly user: User | undefined;
+  readonly submittedAt: MonoUs;
+  attempts = 0;
+  sentAt: MonoUs = -1;
+  firstSentAt: MonoUs = -1;
+  firstByteAt: MonoUs = -1;
+  nodeIndex = -1;
+  share: Ratio = 1;
+  attempt: Attempt | undefined = undefined;
+  isSettled = false;
+
+  constructor({ task, demand, noise, user }: Request, submittedAt: MonoUs) {
+    this.task = task;
+    this.demand = demand;
+    this.noise = noise;
+    this.user = user;
+    this.submittedAt = submittedAt;
+  }
+
+  get isRunning(): boolean {
+    return this.attempt !== undefined;
+  }
 }
 
 export class Simulation {
@@ -192,21 +217,14 @@ export class Simulation {
   #begin(job: SimJob): void {
     if (job.attempt === undefined || job.isSettled) return;
     if (job.attempt.silence.isInHeap) this.#silences.remove(job.attempt.silence);
+    job.firstByteAt = this.now;
     this.#observer.firstByte?.(job, this.now);
     this.#apply({ kind: 'attempt-first-byte', taskId: job.task.id });
   }
 
-  #submit({ task, demand, noise }: Request): void {
-    const job: SimJob = {
-      task,
-      demand,
-      noise,
-      attempts: 0,
-      sentAt: -1,
-      firstSentAt: -1,
-      attempt: undefined,
-      isSettled: false,
-    };
+  #submit(request: Request): void {
+    const { task } = request;
+    const job = new SimJob(request, this.now);
     this.#observer.submitted?.(job, this.now);
     if (this.#policy === undefined) return this.#settle(job, { kind: 'lost' });
     this.#jobs.set(task.id, job);
@@ -247,6 +265,8 @@ export class Simulation {
     this.hash.add(ASSIGNED + node.index, taskId, this.now);
     job.attempts = number;
     job.sentAt = this.now;
+    job.firstByteAt = -1;
+    job.nodeIndex = node.index;
     if (job.firstSentAt < 0) job.firstSentAt = this.now;
     job.attempt = { node, number, silence: new HeapSlot<SimJob>(job, taskId) };
     this.#observer.assigned?.(job, nodeId, this.now);
@@ -272,7 +292,9 @@ export class Simulation {
     const alternative = job?.task.alternatives?.[index];
     if (job === undefined || alternative === undefined || !('workUs' in alternative)) return;
     const { model, needs, workUs, firstByteWorkUs } = alternative;
-    job.demand = lessDemand(job.demand, workUs / job.task.workUs);
+    const share = workUs / job.task.workUs;
+    job.demand = lessDemand(job.demand, share);
+    job.share *= share;
     job.task = { ...job.task, model, needs, workUs, firstByteWorkUs };
   }
 
@@ -304,6 +326,7 @@ export class Simulation {
       if (attempt.silence.isInHeap) this.#silences.remove(attempt.silence);
       attempt.node.machine.abort(job, this.now);
       this.touch(attempt.node);
+      this.#observer.attemptEnded?.(job, attempt.node.spec.id, this.now);
     }
     if (job.isSettled) return;
     job.isSettled = true;

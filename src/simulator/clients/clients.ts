@@ -6,12 +6,15 @@ import type { MonoUs, TaskId } from '../../base/units.ts';
 import type { Outcome } from '../../core/request/outcome.ts';
 import type { TaskSpec } from '../../core/request/task.ts';
 import type { Demand } from '../machines/machine.ts';
+import type { User } from './user.ts';
 
 export interface Request {
   readonly task: TaskSpec;
   readonly demand: Demand;
   /** Factor on the service time, of mean 1. */
   readonly noise: number;
+  /** Whose try it is, so that measurements know what he wanted. Absent in tests that measure nothing. */
+  readonly user?: User;
 }
 
 /** What clients do while they are advanced. */
@@ -28,7 +31,8 @@ export interface Clients {
   advance(now: MonoUs, sink: ClientSink): void;
   /**
    * The only outcome of a request that was submitted. Called while the policy's effects are performed: clients note
-   * when they come back, they do not submit. `lost`: the gateway died under it.
+   * when they come back, they do not submit. `lost`: the gateway died under it. A user whose wish ends by it is told
+   * to the `UserObserver` before this returns: at that moment measurements know the request that ended it.
    */
   outcome(taskId: TaskId, outcome: Outcome | { readonly kind: 'lost' }, now: MonoUs): void;
 }

@@ -22,12 +22,19 @@ export interface GroupReport {
   readonly attained: Ratio;
   /** First try to first dispatch of the try that was served. */
   readonly waitMs: Quantiles;
+  /** Longest time that a try waited, from its submission to its first dispatch or to its end without one. */
+  readonly maxWaitMs: DurationMs;
   /** First try to the first content byte; only where answers are streamed. */
   readonly firstByteMs?: Quantiles;
   /** First try to the whole answer, of those who got one. */
   readonly responseMs: Quantiles;
   /** True work of those served in time, in reference seconds. */
   readonly workSeconds: number;
+}
+
+export interface TenantReport extends GroupReport {
+  /** Time for which nodes worked on its attempts, each counted as if it were alone there. */
+  readonly acceleratorSeconds: number;
 }
 
 export interface NodeReport {
@@ -54,11 +61,17 @@ export interface PolicyReport {
   readonly all: GroupReport;
   readonly byClass: Readonly<Record<string, GroupReport>>;
   readonly byStream: Readonly<Record<string, GroupReport>>;
-  /** At most 100, those with most work first. */
-  readonly byTenant: Readonly<Record<string, GroupReport>>;
+  /** At most 100, those with most work first; the rest together is `other`. */
+  readonly byTenant: Readonly<Record<string, TenantReport>>;
   /** By the true work in powers of two of a second: `0.5-1s`. */
   readonly bySize: Readonly<Record<string, GroupReport>>;
   readonly nodes: Readonly<Record<string, NodeReport>>;
+  /**
+   * From the end of the last disturbance to the arrival of those of whom as many are served in time as 95 % (98 %) of
+   * the share before it, for two windows of 10 s; absent without a disturbance, Infinity if never.
+   */
+  readonly goodputRecoverySeconds?: number;
+  readonly goodputRecovery98Seconds?: number;
   /** From the end of the last disturbance until the 95th percentile of waits is back; absent without one, Infinity if never. */
   readonly recoverySeconds?: number;
 }
