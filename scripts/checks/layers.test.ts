@@ -45,6 +45,9 @@ describe('checkLayers', () => {
         'src/ports/p.ts': "import type { C } from '../core/queue/c.ts';",
         'src/core/queue/c.ts': "import '../../base/b.ts';",
         'src/adapters/x/a.ts': "import type { P } from '../../ports/p.ts';\nimport './b.ts';",
+        'src/simulator/s.ts': "import type { C } from '../core/queue/c.ts';\nimport '../hardware/h.ts';",
+        'src/emulator/e.ts': "import '../hardware/h.ts';\nimport 'node:http';",
+        'src/hardware/h.ts': "import '../base/b.ts';",
       }),
     ).toEqual([]);
   });
@@ -60,6 +63,8 @@ describe('checkLayers', () => {
     ['adapters', '../edge/e.ts', 'adapters must not import edge'],
     ['simulator', '../runtime/r.ts', 'simulator must not import runtime'],
     ['emulator', '../core/c.ts', 'emulator must not import core'],
+    ['hardware', '../core/c.ts', 'hardware must not import core'],
+    ['core', '../hardware/h.ts', 'core must not import hardware'],
   ])('refuses %s to import %s', (layer, specifier, rule) => {
     expect(check({ [`src/${layer}/a.ts`]: `import type { X } from '${specifier}';` })).toEqual([
       `src/${layer}/a.ts:1 ${rule}`,
@@ -88,10 +93,12 @@ describe('checkLayers', () => {
       check({
         'src/core/a.ts': "import 'node:fs';\nimport 'zod';",
         'src/core/a.test.ts': "import 'vitest';\nimport '../../test/support/x.ts';",
+        'src/hardware/h.ts': "import 'node:fs';",
       }),
     ).toEqual([
       'src/core/a.ts:1 core imports no package and no platform: node:fs',
       'src/core/a.ts:2 core imports no package and no platform: zod',
+      'src/hardware/h.ts:1 hardware imports no package and no platform: node:fs',
     ]);
   });
 

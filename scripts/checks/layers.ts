@@ -1,5 +1,6 @@
 /**
- * The direction of imports inside `src`: apps → edge → runtime → ports → core → base, adapters → ports, simulator → core.
+ * The direction of imports inside `src`: apps → edge → runtime → ports → core → base, adapters → ports, simulator → core,
+ * emulator → hardware → base.
  * Reads import statements, not types: an import of a type is a dependency too.
  */
 import { dirname, join } from 'node:path/posix';
@@ -13,16 +14,17 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   runtime: ['ports', 'core', 'base'],
   edge: ['runtime', 'ports', 'core', 'base'],
   adapters: ['ports', 'core', 'base'],
-  simulator: ['core', 'base'],
+  hardware: ['base'],
+  simulator: ['core', 'hardware', 'base'],
   // Plays foreign servers: it must not share the gateway's code, or both would share its mistakes.
-  emulator: ['base'],
-  apps: ['edge', 'runtime', 'adapters', 'simulator', 'emulator', 'ports', 'core', 'base'],
+  emulator: ['hardware', 'base'],
+  apps: ['edge', 'runtime', 'adapters', 'simulator', 'emulator', 'hardware', 'ports', 'core', 'base'],
 };
 
 /** Their folders are strangers to one another. */
 const SEPARATE_FOLDERS: ReadonlySet<string> = new Set(['adapters']);
 /** No package and no module of the platform. */
-const PURE_LAYERS: ReadonlySet<string> = new Set(['base', 'core']);
+const PURE_LAYERS: ReadonlySet<string> = new Set(['base', 'core', 'hardware']);
 
 export interface ImportStatement {
   readonly specifier: string;

@@ -6,9 +6,10 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { imageServiceMs } from '../hardware/service-time.ts';
 import type { EmulatorClock } from './clock.ts';
 import { type FaultChange, type Faults, HEALTHY } from './faults.ts';
-import { imageServiceMs, IMAGE_MODELS, imageWorkMs, TEXT_MODELS, textWorkMs } from './hardware.ts';
+import { IMAGE_MODELS, imageWorkMs, TEXT_MODELS, textWorkMs } from './hardware.ts';
 import { createImageEngine, type ImageEngine } from './image-engine.ts';
 import { lognormalFactor, seededUniform, seedFor, type Uniform } from './noise.ts';
 import {

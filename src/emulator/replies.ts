@@ -1,7 +1,7 @@
 /** Bytes that an emulated node answers with. Each says that it is emulated. */
 import { crc32, deflateSync } from 'node:zlib';
 import type { Tokens } from '../base/units.ts';
-import type { ImageSize } from './hardware.ts';
+import type { ImageSize } from '../hardware/service-time.ts';
 import type { EmulatedNodeSpec } from './spec.ts';
 
 const WORDS = ['This ', 'text ', 'is ', 'emulated: ', 'no ', 'model ', 'wrote ', 'it. '];

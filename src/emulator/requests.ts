@@ -1,6 +1,6 @@
 /** What an emulated node reads of an OpenAI request: only what costs time. */
 import type { Tokens } from '../base/units.ts';
-import { type ImageSize, PIXELS_REFERENCE, STEPS_REFERENCE } from './hardware.ts';
+import { type ImageSize, PIXELS_REFERENCE, STEPS_REFERENCE } from '../hardware/service-time.ts';
 
 const IMAGES_MAX = 16;
 const STEPS_MAX = 1_000;
