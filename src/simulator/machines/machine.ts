@@ -2,25 +2,14 @@
  * How nodes execute: the truth, which no policy is told. A machine runs jobs in virtual time and says when it must be
  * looked at next; it draws no randomness, what varies comes with the job.
  */
-import type { DurationUs, ModelId, MonoUs, RefUs, Tokens } from '../../base/units.ts';
+import type { DurationUs, ModelId, MonoUs } from '../../base/units.ts';
 import type { AttemptResult } from '../../core/request/outcome.ts';
 import type { TaskSpec } from '../../core/request/task.ts';
 import type { EngineReading } from '../../core/scheduler/events.ts';
+import type { Demand } from '../../hardware/demand.ts';
 
 /** What a request really asks of a node. Policies see an estimate of its work in the task. */
-export type Demand =
-  /** Time on the reference machine, whatever it is that is computed. */
-  | { readonly kind: 'work'; readonly workUs: RefUs }
-  /** Pictures of 512 x 512 at 30 steps that cost as much. */
-  | { readonly kind: 'image'; readonly units: number }
-  | {
-      readonly kind: 'text';
-      readonly promptTokens: Tokens;
-      readonly outputTokens: Tokens;
-      /** Ids of the prompt's blocks, from its beginning, for engines that remember prefixes. */
-      readonly blocks?: readonly number[];
-    }
-  | { readonly kind: 'embedding'; readonly tokens: Tokens };
+export type { Demand };
 
 /** One request on its way through the simulation, and its attempt on a machine. */
 export interface Job {
