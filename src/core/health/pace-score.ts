@@ -32,6 +32,9 @@ export class PaceScore {
   readonly #count: Uint8Array = new Uint8Array(OCTAVES);
   #variance = VARIANCE_START;
   #score = 0;
+  /** The pace that was asked about last, and how far below the usual one it lies. */
+  #paceMin = 0;
+  #distance = 0;
 
   /** Records a finished task; tells whether the node is now found to be slower than `paceMin` of its usual pace. */
   record(workUs: RefUs, timeUs: DurationUs, inflight: number, paceMin: Ratio): boolean {
@@ -49,7 +52,11 @@ export class PaceScore {
     }
     // Learned while nothing is suspected: whoever is slow for long must not become usual before it is found.
     const isUnsuspected = this.#score === 0;
-    const distance = 2 * Math.log(1 / paceMin);
+    if (paceMin !== this.#paceMin) {
+      this.#paceMin = paceMin;
+      this.#distance = 2 * Math.log(1 / paceMin);
+    }
+    const distance = this.#distance;
     const step = (distance / this.#variance) * (slower - distance / 2);
     this.#score = Math.max(0, this.#score + Math.min(STEP_MAX, step));
     if (isUnsuspected) {

@@ -14,9 +14,9 @@ import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
 import type { MonoUs, Rate, RefUs } from '../../base/units.ts';
 import type { ModelLadder } from '../overload/model-ladder.ts';
 import type { Pool } from '../placement/pool.ts';
-import { DeadlineHeap, isAhead } from './deadline-heap.ts';
+import { DeadlineHeap, DeadlineRows } from './deadline-heap.ts';
 import type { ClassRecord, Flow, ServedCounter } from './flow.ts';
-import type { TaskRecord } from './task-record.ts';
+import { isMoreUrgent, type TaskRecord } from './task-record.ts';
 
 /** Size octaves of a flow are told apart by the power of two of its work in milliseconds, up to 2^30. */
 export function octaveOf(workUs: RefUs): number {
@@ -49,8 +49,10 @@ export class LaneFlow {
   /** Those with tasks, in no order; behind them, empty ones that are kept for the next size. */
   readonly #octaves: Octave[] = [];
   #octavesInUse = 0;
+  readonly #rows: DeadlineRows;
 
-  constructor(flow: Flow, laneClass: LaneClass) {
+  constructor(flow: Flow, laneClass: LaneClass, rows: DeadlineRows) {
+    this.#rows = rows;
     this.counter = flow.counters.of(laneClass.domain);
     this.flow = flow;
     this.laneClass = laneClass;
@@ -63,14 +65,23 @@ export class LaneFlow {
 
   /** The earliest deadline among the octaves that this scan has not closed. */
   head(): TaskRecord | null {
-    let best: TaskRecord | null = null;
+    let best: Octave | null = null;
+    let bestAt = Number.POSITIVE_INFINITY;
     for (let index = 0; index < this.#octavesInUse; index++) {
       const entry = this.#octaves[index] as Octave;
       if (this.closedOctaves & (1 << entry.octave)) continue;
-      const task = entry.peek() as TaskRecord;
-      if (best === null || isAhead(task, best)) best = task;
+      const dueAt = entry.leastDeadlineAt;
+      if (dueAt > bestAt) continue;
+      if (
+        best !== null &&
+        dueAt === bestAt &&
+        !isMoreUrgent(entry.peek() as TaskRecord, best.peek() as TaskRecord)
+      )
+        continue;
+      best = entry;
+      bestAt = dueAt;
     }
-    return best;
+    return best === null ? null : best.peek();
   }
 
   add(task: TaskRecord): void {
@@ -83,7 +94,7 @@ export class LaneFlow {
     const entry = task.octave as Octave;
     entry.remove(task);
     task.octave = null;
-    if (entry.peek() !== null) return;
+    if (!entry.isEmpty) return;
     const octaves = this.#octaves;
     const last = --this.#octavesInUse;
     octaves[octaves.indexOf(entry)] = octaves[last] as Octave;
@@ -96,7 +107,7 @@ export class LaneFlow {
       const entry = octaves[index] as Octave;
       if (entry.octave === octave) return entry;
     }
-    if (this.#octavesInUse === octaves.length) octaves.push(new Octave());
+    if (this.#octavesInUse === octaves.length) octaves.push(new Octave(this.#rows));
     const entry = octaves[this.#octavesInUse++] as Octave;
     entry.octave = octave;
     return entry;
@@ -166,7 +177,10 @@ export class Lane {
   /** The overload ladder of the model that was laid here last; see overload/ladder.ts. */
   ladder: ModelLadder | null = null;
   #ceiling = 0;
+  readonly #rows: DeadlineRows = new DeadlineRows();
+  /** Flows that the scan has stepped over: the first so many. */
   readonly #touched: LaneFlow[] = [];
+  #touchedFlows = 0;
 
   constructor(key: string, pools: readonly Pool[], classes: readonly ClassRecord[], model = '') {
     this.model = model;
@@ -248,7 +262,7 @@ export class Lane {
   hold(task: TaskRecord): void {
     const laneFlow = task.laneFlow as LaneFlow;
     const { flow, laneClass } = laneFlow;
-    if (laneFlow.closedOctaves === 0) this.#touched.push(laneFlow);
+    if (laneFlow.closedOctaves === 0) this.#touched[this.#touchedFlows++] = laneFlow;
     laneFlow.closedOctaves |= 1 << (task.octave as Octave).octave;
     laneFlow.scanned += task.workUs / flow.weight;
     laneClass.scanned += task.workUs / laneClass.classRecord.weight;
@@ -258,7 +272,7 @@ export class Lane {
   /** Steps over all that the task's flow has here, for the rest of this scan, without counting it as served. */
   holdFlow(task: TaskRecord): void {
     const laneFlow = task.laneFlow as LaneFlow;
-    if (laneFlow.closedOctaves === 0) this.#touched.push(laneFlow);
+    if (laneFlow.closedOctaves === 0) this.#touched[this.#touchedFlows++] = laneFlow;
     laneFlow.closedOctaves = EVERY_OCTAVE;
     laneFlow.laneClass.flows.update(laneFlow.slot, Number.POSITIVE_INFINITY);
   }
@@ -272,13 +286,14 @@ export class Lane {
 
   /** Ends a scan: what was held counts as waiting again. */
   endScan(): void {
-    for (const laneFlow of this.#touched) {
+    for (let index = 0; index < this.#touchedFlows; index++) {
+      const laneFlow = this.#touched[index] as LaneFlow;
       laneFlow.scanned = 0;
       laneFlow.closedOctaves = 0;
       laneFlow.laneClass.scanned = 0;
       if (laneFlow.slot.isInHeap) laneFlow.laneClass.flows.update(laneFlow.slot, laneFlow.tag);
     }
-    this.#touched.length = 0;
+    this.#touchedFlows = 0;
   }
 
   /** Share of the lane that a flow gets while all who wait now go on waiting; the flow itself counts as waiting. */
@@ -314,7 +329,7 @@ export class Lane {
   #laneFlow(flow: Flow, laneClass: LaneClass): LaneFlow {
     const known = flow.laneFlowIn(laneClass);
     if (known !== undefined) return known;
-    const laneFlow = new LaneFlow(flow, laneClass);
+    const laneFlow = new LaneFlow(flow, laneClass, this.#rows);
     flow.laneFlows.push(laneFlow);
     return laneFlow;
   }

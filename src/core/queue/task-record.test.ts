@@ -6,8 +6,8 @@ import { SPARE_RECORDS_MAX, TaskRecord, TaskRecords } from './task-record.ts';
 
 /** Written by the structures that hold a record, and as they were once it is out of them. */
 const LINKS = new Set([
-  ...['lane', 'laneFlow', 'octave', 'child', 'sibling', 'previous', 'older', 'newer'],
-  ...['deadlineTurn', 'wheelHandle', 'reservedNode', 'reservedUs', 'node', 'runningIndex'],
+  ...['lane', 'laneFlow', 'octave', 'queueHandle', 'older', 'newer'],
+  ...['wheelHandle', 'reservedNode', 'reservedUs', 'node', 'runningIndex'],
 ]);
 
 describe('TaskRecords', () => {

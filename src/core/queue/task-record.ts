@@ -18,11 +18,8 @@ export const NOBODY: TaskId = -1;
 
 export class TaskRecord {
   // First what neighbours in a queue look at: most of them are not in the cache, and so cost one line each.
-  /** Deadline order inside a lane's flow (pairing heap, see deadline-heap.ts). */
-  deadlineTurn = 0;
-  child: TaskRecord | null = null;
-  sibling: TaskRecord | null = null;
-  previous: TaskRecord | null = null;
+  /** By what the lane knows it among those of its flow and size, or -1 (see deadline-heap.ts). */
+  queueHandle = -1;
   /** Order of arrival inside the flow, over all lanes: the newest is evicted first. */
   older: TaskRecord | null = null;
   newer: TaskRecord | null = null;

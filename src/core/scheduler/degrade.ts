@@ -27,7 +27,7 @@ import type { Outcome, RejectReason } from '../request/outcome.ts';
 import { mayTryElsewhere } from './attempts.ts';
 import { keepPlace } from './retry-hint.ts';
 import { endReservation, settle } from './settle.ts';
-import type { SchedulerState } from './state.ts';
+import { countOutcome, type SchedulerState } from './state.ts';
 import { enter, refusedAtOnce } from './submit.ts';
 
 /** Gives every task that met a bad end its next alternative, or that end. */
@@ -114,6 +114,6 @@ function conclude(state: SchedulerState, task: TaskRecord, outcome: Outcome): vo
   if (state.tasks.has(task.spec.id)) return settle(state, task, outcome);
   if (task.reservation !== null) endReservation(state, task);
   if (task.isTold) keepPlace(state, task, outcome);
-  state.counts[outcome.kind] += 1;
+  countOutcome(state.counts, outcome);
   state.out.outcome(task.spec.id, outcome);
 }

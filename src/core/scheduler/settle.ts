@@ -7,7 +7,7 @@ import type { EvictReason, Outcome, RetryHint } from '../request/outcome.ts';
 import { modelRefusal, releaseModelProbe } from './breakers.ts';
 import { unreserve } from './reservations.ts';
 import { keepPlace, placeAfterRestart, retryHint } from './retry-hint.ts';
-import type { SchedulerState } from './state.ts';
+import { countOutcome, type SchedulerState } from './state.ts';
 
 export const GAVE_WAY = 'it ran, and gave its place to a request of the first class';
 
@@ -30,7 +30,7 @@ export function settle(state: SchedulerState, task: TaskRecord, outcome: Outcome
   state.wheel.remove(task);
   if (task.isTold) keepPlace(state, task, outcome);
   releaseModelProbe(state, task.spec.model, task.spec.id);
-  state.counts[outcome.kind] += 1;
+  countOutcome(state.counts, outcome);
   if (task.node === null) forget(state, task);
   else state.counts.running -= 1;
   state.out.outcome(task.spec.id, outcome);

@@ -24,6 +24,7 @@ import { ClassRecord, effectiveWeights, Flow, type Holding } from '../queue/flow
 import type { Lane } from '../queue/lane.ts';
 import { type TaskRecord, TaskRecords } from '../queue/task-record.ts';
 import { GENERIC_PROFILE, WorkModel } from '../request/work.ts';
+import type { Outcome } from '../request/outcome.ts';
 import { RetryBudget } from '../retry/budget.ts';
 import { Preemptions } from '../retry/preemptions.ts';
 import { PoisonMarks } from '../retry/poison.ts';
@@ -46,6 +47,13 @@ export interface Counts {
   cancelled: number;
   /** Assigned and without an outcome. */
   running: number;
+}
+
+/** By name of the field: an index by a name that varies is looked up each time. */
+export function countOutcome(counts: Counts, { kind }: Outcome): void {
+  if (kind === 'served') counts.served += 1;
+  else if (kind === 'rejected') counts.rejected += 1;
+  else counts[kind] += 1;
 }
 
 export interface SchedulerState {
