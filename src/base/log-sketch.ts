@@ -7,6 +7,11 @@ const STEPS_PER_OCTAVE = 4;
 const OCTAVE_MIN = -10;
 const BUCKETS = 16 * STEPS_PER_OCTAVE;
 const TOTAL_MAX = 1_024;
+/** Upper edges of the buckets. */
+const EDGES: readonly number[] = Array.from(
+  { length: BUCKETS },
+  (_, bucket) => 2 ** (OCTAVE_MIN + (bucket + 1) / STEPS_PER_OCTAVE),
+);
 
 export class LogSketch {
   readonly #counts: Uint16Array = new Uint16Array(BUCKETS);
@@ -41,7 +46,7 @@ export class LogSketch {
       sum += this.#counts[bucket] as number;
     }
     this.#asked = q;
-    this.#answer = 2 ** (OCTAVE_MIN + (bucket + 1) / STEPS_PER_OCTAVE);
+    this.#answer = EDGES[bucket] as number;
     return this.#answer;
   }
 

@@ -55,7 +55,7 @@ class World {
     const { model = 'm', inflight = 1, limitUs = 0 } = change;
     this.now += S;
     const sample = { workUs: S, elapsedUs: factor * S, inflight, limitUs };
-    this.timeouts.learn(WHOLE, { model, patience: this.node(at), sample, now: this.now });
+    this.timeouts.learn(WHOLE, { ...sample, model, patience: this.node(at), now: this.now });
   }
 
   /** So many rounds over all nodes, each as slow as told. */
@@ -203,8 +203,9 @@ describe('bounds inside streams', () => {
     world.serveAll(50, [1]);
     const idle = (): number => world.timeouts.limitUs(IDLE, world.asked(0), world.now);
     expect(idle()).toBe(Number.POSITIVE_INFINITY);
-    const sample = { workUs: S, elapsedUs: S / 10, inflight: 1, limitUs: 0 };
-    for (let i = 0; i < 60; i++) world.timeouts.learnSilence('m', world.node(0), sample);
+    const silence = { workUs: S, elapsedUs: S / 10, inflight: 1, limitUs: 0 };
+    const sample = { ...silence, model: 'm', patience: world.node(0), now: world.now };
+    for (let i = 0; i < 60; i++) world.timeouts.learnSilence(sample);
     expect(idle()).toBeGreaterThan(S / 10);
     expect(idle()).toBeLessThan(S / 7);
     expect(world.timeouts.limitUs(FIRST_BYTE, world.asked(0), world.now)).toBe(Number.POSITIVE_INFINITY);

@@ -60,31 +60,40 @@ const COMPANY_MIN = 8;
 const TRUSTED_SPAN_MAX = 16;
 export const STRETCH_MAX = 3;
 
-/** One attempt that ended well, as its bound saw it. */
+/** One attempt that ended well, as its bound saw it. Flat, since one is made for each. */
 export interface TimeSample {
+  readonly model: string;
+  /** Of the node that served. */
+  readonly patience: NodePatience;
   readonly workUs: RefUs;
   readonly elapsedUs: DurationUs;
   /** Mean number of tasks in flight on the node meanwhile, itself included. */
   readonly inflight: number;
   /** The bound that it had, or 0. */
   readonly limitUs: DurationUs;
+  readonly now: MonoUs;
 }
+
+/** Sums of work and time, the established rate and how many tasks it stands on, of one octave: they are read together. */
+const WORK = 0;
+const TIME = 1;
+const RATE = 2;
+const COUNT = 3;
+const WIDTH = 4;
 
 /**
  * What a node has established: the rate of all its tasks together, by octave of tasks in flight. Beyond a node's knee
  * that changes little inside an octave, where the rate of one task changes by half.
  */
 export class NodePace {
-  readonly #workUs: Float64Array = new Float64Array(INFLIGHT_OCTAVES);
-  readonly #timeUs: Float64Array = new Float64Array(INFLIGHT_OCTAVES);
-  readonly #rates: Float64Array = new Float64Array(INFLIGHT_OCTAVES);
-  readonly #counts: Uint8Array = new Uint8Array(INFLIGHT_OCTAVES);
+  /** By octave. */
+  readonly #cells: Float64Array = new Float64Array(WIDTH * INFLIGHT_OCTAVES);
   #fellAt: MonoUs = Number.NEGATIVE_INFINITY;
 
   /** Rate of one task of so many, from what is established at exactly this octave, or 0. */
   established(inflight: number): Rate {
     const octave = inflightOctave(inflight);
-    return this.#isEstablished(octave) ? (this.#rates[octave] as number) / inflight : 0;
+    return this.#isEstablished(octave) ? this.#cell(octave, RATE) / inflight : 0;
   }
 
   /**
@@ -94,10 +103,10 @@ export class NodePace {
   rate(inflight: number): Rate {
     const octave = inflightOctave(inflight);
     for (let at = octave; at >= 0; at--) {
-      if (this.#isEstablished(at)) return (this.#rates[at] as number) / inflight;
+      if (this.#isEstablished(at)) return this.#cell(at, RATE) / inflight;
     }
     for (let at = octave + 1; at < INFLIGHT_OCTAVES; at++) {
-      if (this.#isEstablished(at)) return (this.#rates[at] as number) / 2 ** at;
+      if (this.#isEstablished(at)) return this.#cell(at, RATE) / 2 ** at;
     }
     return 0;
   }
@@ -105,35 +114,43 @@ export class NodePace {
   /** Whether its last tasks ran below what it had established. */
   isSlow(inflight: number): boolean {
     const octave = inflightOctave(inflight);
-    const expected = (this.#rates[octave] as number) * (this.#timeUs[octave] as number);
-    return (this.#workUs[octave] as number) < SLOW * expected;
+    const expected = this.#cell(octave, RATE) * this.#cell(octave, TIME);
+    return this.#cell(octave, WORK) < SLOW * expected;
   }
 
   /** `areAllSlower`: the model's nodes together are slower than established. */
-  observe({ workUs, elapsedUs, inflight }: TimeSample, areAllSlower: boolean, now: MonoUs): void {
+  observe({ workUs, elapsedUs, inflight, now }: TimeSample, areAllSlower: boolean): void {
     const octave = inflightOctave(inflight);
-    const work = (this.#workUs[octave] as number) * DECAY + workUs * inflight;
-    const time = (this.#timeUs[octave] as number) * DECAY + Math.max(1, elapsedUs);
-    this.#workUs[octave] = work;
-    this.#timeUs[octave] = time;
+    const cells = this.#cells;
+    const at = WIDTH * octave;
+    const work = (cells[at + WORK] as number) * DECAY + workUs * inflight;
+    const time = (cells[at + TIME] as number) * DECAY + Math.max(1, elapsedUs);
+    cells[at + WORK] = work;
+    cells[at + TIME] = time;
     const measured = work / time;
-    const rate = this.#rates[octave] as number;
+    const rate = cells[at + RATE] as number;
     if (!this.#isEstablished(octave)) {
-      this.#counts[octave] = (this.#counts[octave] as number) + 1;
-      this.#rates[octave] = measured;
-    } else if (measured > rate) this.#rates[octave] = rate + RISE_STEP * (measured - rate);
+      cells[at + COUNT] = (cells[at + COUNT] as number) + 1;
+      cells[at + RATE] = measured;
+    } else if (measured > rate) cells[at + RATE] = rate + RISE_STEP * (measured - rate);
     else if (areAllSlower) this.#fall(measured / rate, now);
   }
 
   #isEstablished(octave: number): boolean {
-    return (this.#counts[octave] as number) >= ESTABLISHED;
+    return this.#cell(octave, COUNT) >= ESTABLISHED;
+  }
+
+  #cell(octave: number, place: number): number {
+    return this.#cells[WIDTH * octave + place] as number;
   }
 
   /** What was established counts no more: the node has served, only slower. */
   forget(): void {
-    this.#workUs.fill(0);
-    this.#timeUs.fill(0);
-    this.#counts.fill(0);
+    for (let at = 0; at < this.#cells.length; at += WIDTH) {
+      this.#cells[at + WORK] = 0;
+      this.#cells[at + TIME] = 0;
+      this.#cells[at + COUNT] = 0;
+    }
   }
 
   /** All octaves fall together, by half per ten minutes, and no further than what is measured. */
@@ -141,25 +158,28 @@ export class NodePace {
     const sinceUs = Math.min(FALL_US_MAX, now - this.#fellAt);
     this.#fellAt = now;
     const part = Math.max(lowest, 2 ** (-sinceUs / GROWTH_WINDOW_US));
-    for (let at = 0; at < INFLIGHT_OCTAVES; at++) this.#rates[at] = (this.#rates[at] as number) * part;
+    for (let at = RATE; at < this.#cells.length; at += WIDTH)
+      this.#cells[at] = (this.#cells[at] as number) * part;
   }
 }
 
 /** What is known of one node's times. Made with the node; the tables inside on first use. */
 export class NodePatience {
-  #paces: (NodePace | undefined)[] = [];
+  /** Of whole answers, and of first bytes. */
+  #ofWhole: NodePace | undefined;
+  #ofFirstByte: NodePace | undefined;
   /** Cuts since it last served: each doubles the next bound. */
   stretch = 0;
   stretchedAt: MonoUs = Number.NEGATIVE_INFINITY;
   servedAt: MonoUs = Number.NEGATIVE_INFINITY;
 
+  /** Silence inside a stream is measured by the pace of whole ones. */
   pace(kind: WaitKind): NodePace | undefined {
-    return this.#paces[kind];
+    return kind === FIRST_BYTE ? this.#ofFirstByte : this.#ofWhole;
   }
 
   paceToLearn(kind: WaitKind): NodePace {
-    this.#paces[kind] ??= new NodePace();
-    return this.#paces[kind];
+    return kind === FIRST_BYTE ? (this.#ofFirstByte ??= new NodePace()) : (this.#ofWhole ??= new NodePace());
   }
 
   /** A node was cut. What began before the last cut is the same silence. */
@@ -174,7 +194,9 @@ export class NodePatience {
     this.servedAt = now;
     if (this.stretch === 0 || startedAt < this.stretchedAt) return;
     this.stretch = 0;
-    if (!isWithin) for (const pace of this.#paces) pace?.forget();
+    if (isWithin) return;
+    this.#ofWhole?.forget();
+    this.#ofFirstByte?.forget();
   }
 }
 
@@ -235,16 +257,10 @@ export interface WaitQuestion {
   readonly slots: number;
 }
 
-export interface Success {
-  readonly model: string;
-  /** Of the node that served. */
-  readonly patience: NodePatience;
-  readonly sample: TimeSample;
-  readonly now: MonoUs;
-}
-
 export class Timeouts {
   readonly #models: Map<string, ModelTimes> = new Map();
+  #lastModel: string | null = null;
+  #lastTimes: ModelTimes | undefined;
 
   get models(): number {
     return this.#models.size;
@@ -255,7 +271,7 @@ export class Timeouts {
     const company = Math.min(asked.slots, Math.max(COMPANY_MIN, 2 * asked.inflight));
     const cell = this.#known(asked.model)?.cell(kind, asked.workUs);
     const found = cell?.quantile(now) ?? 0;
-    const rate = asked.patience.pace(kind === IDLE ? WHOLE : kind)?.rate(company) ?? 0;
+    const rate = asked.patience.pace(kind)?.rate(company) ?? 0;
     if (kind === IDLE) return found === 0 || rate === 0 ? NEVER : (found * asked.workUs) / rate;
     const quantile = found === 0 ? QUANTILE_PRIOR : Math.min(QUANTILE_MAX, Math.max(QUANTILE_MIN, found));
     if (rate > 0) return (quantile * asked.workUs) / rate;
@@ -265,26 +281,26 @@ export class Timeouts {
   }
 
   /** A success. */
-  learn(kind: WaitKind, { model, patience, sample, now }: Success): void {
+  learn(kind: WaitKind, sample: TimeSample): void {
     if (isNear(sample)) return;
-    const times = this.#toLearn(model);
-    const pace = patience.paceToLearn(kind);
+    const times = this.#toLearn(sample.model);
+    const pace = sample.patience.paceToLearn(kind);
     const rate = pace.established(sample.inflight);
     if (rate > 0) {
       const ratio = (sample.elapsedUs * rate) / sample.workUs;
       times.follow(kind, ratio);
       if (!pace.isSlow(sample.inflight)) times.cellToLearn(kind, sample.workUs).sketch.add(ratio);
     }
-    pace.observe(sample, times.medians[kind] > ALL_SLOWER, now);
+    pace.observe(sample, times.medians[kind] > ALL_SLOWER);
   }
 
   /** The longest silence inside a stream that ended well; `workUs` is the work after its first byte. */
-  learnSilence(model: string, patience: NodePatience, sample: TimeSample): void {
-    const pace = patience.pace(WHOLE);
+  learnSilence(sample: TimeSample): void {
+    const pace = sample.patience.pace(IDLE);
     const rate = pace?.established(sample.inflight) ?? 0;
     if (isNear(sample) || rate === 0 || pace?.isSlow(sample.inflight) !== false) return;
     const ratio = Math.max(IDLE_QUANTILE_MIN, (sample.elapsedUs * rate) / sample.workUs);
-    this.#toLearn(model).cellToLearn(IDLE, sample.workUs).sketch.add(ratio);
+    this.#toLearn(sample.model).cellToLearn(IDLE, sample.workUs).sketch.add(ratio);
   }
 
   /**
@@ -298,20 +314,30 @@ export class Timeouts {
     const cell = this.#toLearn(cut.model).cellToLearn(kind, cut.workUs);
     const isOtherNode = cell.lastCut !== cut.nodeOrder && cell.lastCut !== -1;
     cell.lastCut = cut.nodeOrder;
-    const rate = cut.patience.pace(kind === IDLE ? WHOLE : kind)?.rate(cut.inflight) ?? 0;
+    const rate = cut.patience.pace(kind)?.rate(cut.inflight) ?? 0;
     if (isOtherNode && rate > 0) cell.sketch.add((cut.elapsedUs * rate) / cut.workUs);
   }
 
   #known(model: string): ModelTimes | undefined {
-    return this.#models.get(model) ?? this.#models.get(SHARED_MODEL);
+    if (model === this.#lastModel) return this.#lastTimes;
+    return this.#found(model, this.#models.get(model)) ?? this.#models.get(SHARED_MODEL);
   }
 
   #toLearn(model: string): ModelTimes {
-    const known = this.#models.get(model);
+    if (model === this.#lastModel) return this.#lastTimes as ModelTimes;
+    const known = this.#found(model, this.#models.get(model));
     if (known !== undefined) return known;
     const key = this.#models.size < TIMED_MODELS_MAX - 1 ? model : SHARED_MODEL;
     const times = this.#models.get(key) ?? new ModelTimes();
     this.#models.set(key, times);
+    return times;
+  }
+
+  /** Remembers what was found: the next one is often of the same model. */
+  #found(model: string, times: ModelTimes | undefined): ModelTimes | undefined {
+    if (times === undefined) return undefined;
+    this.#lastModel = model;
+    this.#lastTimes = times;
     return times;
   }
 }

@@ -31,7 +31,7 @@ export function setLimits(state: SchedulerState, lane: Lane, task: TaskRecord, n
   const kind = task.spec.stream ? FIRST_BYTE : WHOLE;
   const asked = questionOf(task, node, task.deadlineWorkUs);
   // A task that was cut before may be larger than it was taken for.
-  const stretch = 2 ** (Math.min(STRETCH_MAX, task.attemptsUsed) + node.patience.stretch);
+  const stretch = 1 << (Math.min(STRETCH_MAX, task.attemptsUsed) + node.patience.stretch);
   const usualUs = Math.max(
     firstByteMsMin * 1_000,
     state.timeouts.limitUs(kind, asked, state.now) * safetyFactor,
@@ -98,9 +98,9 @@ function served(state: SchedulerState, task: TaskRecord, node: NodeRecord, done:
   const limitUs = task.firstByteLimitUs;
   // Only in shadow can it be later than its bound.
   if (limitUs > 0 && done.elapsedUs > limitUs) cut(state, task, node, done);
-  const isWithin = limitUs === 0 || done.elapsedUs * 2 ** node.patience.stretch <= limitUs;
+  const isWithin = limitUs === 0 || done.elapsedUs * (1 << node.patience.stretch) <= limitUs;
   node.patience.served(task.decidedAt, isWithin, state.now);
-  learn(state, task, node, { ...done, limitUs });
+  learn(state, task, node, { kind: done.kind, workUs: done.workUs, elapsedUs: done.elapsedUs, limitUs });
 }
 
 function streamServed(
@@ -125,10 +125,12 @@ function learn(
   node: NodeRecord,
   { kind, workUs, elapsedUs, limitUs }: Served & { readonly limitUs: DurationUs },
 ): void {
-  const sample = { workUs, elapsedUs, limitUs, inflight: node.meanInflight(task, state.now) };
-  if (kind === IDLE) state.timeouts.learnSilence(task.spec.model, node.patience, sample);
-  else
-    state.timeouts.learn(kind, { model: task.spec.model, patience: node.patience, sample, now: state.now });
+  const { now, timeouts } = state;
+  const inflight = node.meanInflight(task, now);
+  const { model } = task.spec;
+  const sample = { model, patience: node.patience, workUs, elapsedUs, inflight, limitUs, now };
+  if (kind === IDLE) timeouts.learnSilence(sample);
+  else timeouts.learn(kind, sample);
 }
 
 /** Counts the cut; where it holds, the node gets more time next, and the size may be learned to take as long. */
