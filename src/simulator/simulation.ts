@@ -219,6 +219,7 @@ export class Simulation {
     if (job.attempt.silence.isInHeap) this.#silences.remove(job.attempt.silence);
     job.firstByteAt = this.now;
     this.#observer.firstByte?.(job, this.now);
+    this.#clients.firstByte?.(job.task.id, this.now);
     this.#apply({ kind: 'attempt-first-byte', taskId: job.task.id });
   }
 

@@ -29,6 +29,8 @@ export interface Clients {
   nextAt(): MonoUs;
   /** Does what is due. */
   advance(now: MonoUs, sink: ClientSink): void;
+  /** A request had its first content byte: a client that reads a stream does not hang up any more. */
+  firstByte?(taskId: TaskId, now: MonoUs): void;
   /**
    * The only outcome of a request that was submitted. Called while the policy's effects are performed: clients note
    * when they come back, they do not submit. `lost`: the gateway died under it. A user whose wish ends by it is told

@@ -1,5 +1,5 @@
 /** One wish of one person, with all its tries: what is counted is whether the wish came true in time. */
-import type { ClassName, DurationUs, ModelId, MonoUs, RefUs, TenantId } from '../../base/units.ts';
+import type { ClassName, DurationUs, ModelId, MonoUs, RefUs, TaskId, TenantId } from '../../base/units.ts';
 import type { Demand } from '../machines/machine.ts';
 
 export interface User {
@@ -17,6 +17,10 @@ export interface User {
   readonly deadlineUs: DurationUs;
   readonly arrivedAt: MonoUs;
   tries: number;
+  /** Of the present or last try. */
+  taskId: TaskId;
+  /** When the present or last try had its first content byte; -1 when it had none. */
+  firstByteAt: MonoUs;
 }
 
 export type UserEnd =
@@ -28,6 +32,7 @@ export type UserEnd =
   | { readonly kind: 'failed' }
   | { readonly kind: 'gave-up' };
 
+/** Each user arrives once and ends once. A user is not to be kept beyond its end. */
 export interface UserObserver {
   userArrived?(user: User, now: MonoUs): void;
   userEnded?(user: User, end: UserEnd, now: MonoUs): void;
