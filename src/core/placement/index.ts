@@ -1,0 +1,2 @@
+/** Whether a node can do a task at all: asked by the simulator's baselines, which share no other rule of placement. */
+export { missingNeed } from './eligibility.ts';
