@@ -4,8 +4,9 @@ import type { BoundsConfig } from '../../src/core/config/types.ts';
 import type { Alternative } from '../../src/core/degrade/alternative.ts';
 import type { AttemptResult, FailureKind } from '../../src/core/request/outcome.ts';
 import { type Capability, type Needs, NO_NEEDS } from '../../src/core/request/needs.ts';
-import type { NodeMemory, NodeSpec } from '../../src/core/scheduler/events.ts';
-import type { CheckedScheduler } from './checked-scheduler.ts';
+import type { MonoUs, TaskId } from '../../src/base/units.ts';
+import type { TaskSpec } from '../../src/core/request/task.ts';
+import type { NodeMemory, NodeSpec, SchedulerEvent } from '../../src/core/scheduler/events.ts';
 import { nodeSpec, S, taskSpec } from './specs.ts';
 
 const NODE_COUNT = 5;
@@ -245,12 +246,23 @@ export function sequenceArbitrary(options: FuzzOptions): fc.Arbitrary<readonly S
     .map(([first, rest]) => [...first, ...rest]);
 }
 
+/** What the events are fed to: a scheduler or a policy under watch. */
+export interface FuzzWorld {
+  readonly now: MonoUs;
+  /** By task, what is under way. */
+  readonly permits: ReadonlyMap<TaskId, unknown>;
+  apply(event: SchedulerEvent): void;
+  submit(task: TaskSpec): unknown;
+  end(taskId: TaskId, result: AttemptResult): void;
+  advance(durationUs: number): void;
+}
+
 /** Task numbers are given in order; a pick names any number so far, one too many included. */
 export class FuzzPlayer {
-  readonly world: CheckedScheduler;
+  readonly world: FuzzWorld;
   #nextId = 1;
 
-  constructor(world: CheckedScheduler) {
+  constructor(world: FuzzWorld) {
     this.world = world;
   }
 

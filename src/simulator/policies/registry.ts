@@ -1,0 +1,27 @@
+/** Every policy that the simulator can run, by name. */
+import type { PolicySpec } from '../scenario/types.ts';
+import { COUNTING_POLICIES } from './counting-policies.ts';
+import { FIFO_POLICIES } from './fifo-policies.ts';
+import type { PolicyEntry } from './frame/entry.ts';
+import { PolicyOptionError } from './frame/options.ts';
+import { GATEWAY_POLICIES } from './gateway-policies.ts';
+import type { Policy } from './policy.ts';
+
+const ENTRIES: readonly PolicyEntry[] = [...GATEWAY_POLICIES, ...COUNTING_POLICIES, ...FIFO_POLICIES];
+
+export const POLICIES: Readonly<Record<string, PolicyEntry>> = Object.freeze(
+  Object.fromEntries(ENTRIES.map((entry) => [entry.name, entry])),
+);
+
+/** Once per run, and again after a crash. Throws PolicyOptionError on a name that is not there, and on its options. */
+export function createPolicy(
+  { policy, config, options }: Pick<PolicySpec, 'policy' | 'config' | 'options'>,
+  seed: number,
+): Policy {
+  const entry = Object.hasOwn(POLICIES, policy) ? POLICIES[policy] : undefined;
+  if (entry === undefined) {
+    const names = Object.keys(POLICIES).join(', ');
+    throw new PolicyOptionError(`Could not find the policy ${policy}: the policies are ${names}`);
+  }
+  return entry.create({ config, seed }, options);
+}
