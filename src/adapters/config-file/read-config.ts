@@ -2,37 +2,26 @@
  * A configuration file in, a resolved configuration out, or every problem with file, line and column. The same road
  * serves the start, `spillway check` and live reload.
  */
-import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { type Document, LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { type ConfigInput, type ConfigIssue, receivedText, resolveConfig } from '../../core/config/index.ts';
 import type { FileConfig } from './file-types.ts';
 import { COMMAND_LINE, type ReadConfig, type ReadConfigOptions, withKeys } from './reading.ts';
 import type { LocatedIssue } from './issue-text.ts';
-import { createLocate, type Locate } from './locate.ts';
+import { loadYaml } from './load-yaml.ts';
+import type { Locate } from './locate.ts';
 import { configSchema, ENTRY_SCHEMAS } from './schema.ts';
 import { createSecretReader, readNode, readTenant, type SecretReader } from './secrets.ts';
-import { knownKeys, suggestKey } from './suggest.ts';
+import { type PathIssue, schemaIssues, valueAt } from './schema-issues.ts';
 import { tlsPairIssue } from './tls-pair.ts';
-
-/** 20,000 nodes of a few lines each stay below it. */
-export const CONFIG_BYTES_MAX: number = 8 * 1024 * 1024;
-/** Anchors may be used so often in all; more is an alias bomb. */
-const ALIASES_MAX = 1_000;
-interface Loaded {
-  readonly raw: unknown;
-  readonly locate: Locate;
-  readonly issues: readonly LocatedIssue[];
-}
 
 /** `spillway serve` without a file goes through `readOverlay`, which loads neither YAML nor the schema. */
 export function readConfig(options: ReadConfigOptions & { readonly file: string }): ReadConfig {
   const file = options.file;
-  const loaded = load(file);
+  const loaded = loadYaml(file);
   if (loaded.issues.length > 0) return { kind: 'issues', issues: loaded.issues, files: [file], keysFile: '' };
   const parsed = parse(loaded.raw);
-  const issues: (ConfigIssue & { readonly isKey?: boolean })[] = [...parsed.issues];
+  const issues: PathIssue[] = [...parsed.issues];
   const folder = dirname(resolve(file));
   const secrets = createSecretReader({
     folder,
@@ -68,81 +57,16 @@ export function readConfig(options: ReadConfigOptions & { readonly file: string 
   return { kind: 'config', config, overlayNodes: nodes.slice(own), keysFile: keys.keysFile, files, origins };
 }
 
-const NOTHING: Loaded = { raw: {}, locate: () => ({ line: 0, column: 0 }), issues: [] };
-
-function load(file: string): Loaded {
-  const refused = (rule: string): Loaded => ({
-    ...NOTHING,
-    issues: [{ path: [], rule, received: '', file, line: 0, column: 0 }],
-  });
-  let text: string;
-  try {
-    if (statSync(file).size > CONFIG_BYTES_MAX) return refused(`Expected at most ${CONFIG_BYTES_MAX} bytes`);
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
-    return refused(
-      code === 'ENOENT'
-        ? 'Expected a file; there is none of this name'
-        : `Expected a readable file (${code})`,
-    );
-  }
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, merge: true });
-  const problems = [...document.errors, ...document.warnings];
-  const issues = problems.map((problem): LocatedIssue => {
-    const { line, col } = lines.linePos(problem.pos[0]);
-    return {
-      path: [],
-      rule: `Expected YAML: ${problem.message.replaceAll('\n', ' ')}`,
-      received: '',
-      file,
-      line,
-      column: col,
-    };
-  });
-  const locate = createLocate(document, lines);
-  if (issues.length > 0) return { raw: {}, locate, issues };
-  return toPlain(document, locate, refused);
-}
-
-/** Aliases are expanded within a bound: a few lines of YAML must not become gigabytes. */
-function toPlain(document: Document, locate: Locate, refused: (rule: string) => Loaded): Loaded {
-  try {
-    const raw: unknown = document.toJS({ maxAliasCount: ALIASES_MAX });
-    return { raw: raw ?? {}, locate, issues: [] };
-  } catch {
-    return refused(
-      `Expected fewer aliases: at most ${ALIASES_MAX} uses of anchors in all, none of them inside itself`,
-    );
-  }
-}
-
 interface Parsed {
   readonly value: FileConfig;
-  readonly issues: readonly (ConfigIssue & { readonly isKey?: boolean })[];
+  readonly issues: readonly PathIssue[];
 }
 
 function parse(raw: unknown): Parsed {
   const result = configSchema.safeParse(raw);
   if (result.success) return { value: result.data as unknown as FileConfig, issues: [] };
-  const issues = result.error.issues.flatMap((issue) => toIssues(issue, raw));
+  const issues = schemaIssues(result.error.issues, { schema: configSchema, raw, isSecret: isSecretPath });
   return { value: withoutBroken(raw, result.error.issues), issues };
-}
-
-function toIssues(issue: z.core.$ZodIssue, raw: unknown): (ConfigIssue & { readonly isKey?: boolean })[] {
-  const path = issue.path.map((part) => (typeof part === 'number' ? part : String(part)));
-  if (issue.code === 'unrecognized_keys') {
-    const known = knownKeys(configSchema, issue.path);
-    return issue.keys.map((key) => {
-      const near = suggestKey(key, known);
-      const hint = near === undefined ? `known are ${known.join(', ')}` : `did you mean ${near}?`;
-      return { path: [...path, key], rule: `Unknown key; ${hint}`, received: '', isKey: true };
-    });
-  }
-  const value = valueAt(raw, issue.path);
-  const rule = value === undefined ? 'Expected a value here; it is missing' : sentence(issue.message);
-  return [{ path, rule, received: isSecretPath(path) ? '' : receivedText(value) }];
 }
 
 /** What somebody may have typed in place of a reference to a secret must not be repeated. */
@@ -150,25 +74,6 @@ function isSecretPath(path: readonly (string | number)[]): boolean {
   return path[0] === 'nodes'
     ? path[2] === 'key' || path[2] === 'headers'
     : path[0] === 'tenants' && path[2] === 'keys';
-}
-
-function sentence(message: string): string {
-  const text = message
-    .replace(/^Invalid (input|option): /, '')
-    .replace(/, received .*$/, '')
-    .replace(/^expected object$/, 'Expected a mapping of keys')
-    .replace(/^expected (array)$/, 'Expected a list')
-    .replace(/^expected (number|string|boolean)$/, 'Expected a $1');
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
-  let value = raw;
-  for (const part of path) {
-    if (value === null || typeof value !== 'object') return undefined;
-    value = (value as Record<PropertyKey, unknown>)[part];
-  }
-  return value;
 }
 
 /** Drops what did not parse, entry by entry, so that the rest is still checked. */
@@ -253,7 +158,7 @@ function merge(file: ConfigInput, overlay: ConfigInput): ConfigInput {
   };
 }
 
-type Place = (issue: ConfigIssue & { readonly isKey?: boolean }) => LocatedIssue;
+type Place = (issue: PathIssue) => LocatedIssue;
 
 function placeOf(file: string, locate: Locate, overlay: ConfigInput, fileNodes: number): Place {
   return ({ isKey = false, ...issue }) => {

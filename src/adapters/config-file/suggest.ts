@@ -36,6 +36,8 @@ interface SchemaDef {
   readonly shape?: Readonly<Record<string, z.ZodType>>;
   readonly element?: z.ZodType;
   readonly innerType?: z.ZodType;
+  /** What a transformation begins with. */
+  readonly in?: z.ZodType;
   readonly valueType?: z.ZodType;
   readonly options?: readonly z.ZodType[];
 }
@@ -43,7 +45,8 @@ interface SchemaDef {
 /** Keys that a mapping at this path may have, over all arms of a union. */
 export function knownKeys(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
   const def = schema.def as unknown as SchemaDef;
-  if (def.innerType !== undefined) return knownKeys(def.innerType, path);
+  const inner = def.innerType ?? def.in;
+  if (inner !== undefined) return knownKeys(inner, path);
   if (def.options !== undefined) return def.options.flatMap((option) => knownKeys(option, path));
   const [head, ...rest] = path;
   if (head === undefined) return Object.keys(def.shape ?? {});

@@ -208,13 +208,17 @@ export interface ProcessSpec {
   readonly registryIsDurable: boolean;
 }
 
-/** A figure that must hold, for `simulate` to end with 0. */
+/** A figure that must hold, for `simulate` to end with 0. Judged on the mean over seeds. */
 export interface Bar {
+  /** What it stands for, for people. */
+  readonly about: string;
   readonly policy: string;
-  /** A path into the policy's report, such as `byClass.critical.attained` or `responseMs.p99`. */
+  /** In which variant of the scenario; '' in each. */
+  readonly variant: string;
+  /** A path into the policy's report, such as `byClass.critical.attained` or `all.responseMs.p99`. */
   readonly metric: string;
   readonly atMost?: number;
   readonly atLeast?: number;
-  /** The bar is a multiple of the same figure of this policy. */
-  readonly of?: string;
+  /** The bar is a multiple of the same figure of another policy, or in another variant; '' is the same one. */
+  readonly of?: { readonly policy: string; readonly variant: string };
 }
