@@ -124,6 +124,11 @@ export class Simulation {
     return this.#jobs.size;
   }
 
+  /** Those requests, in order of submission. */
+  jobs(): IterableIterator<TrackedJob> {
+    return this.#jobs.values();
+  }
+
   /** Calls `action` at a virtual instant: faults, changes, samples. */
   at(instant: MonoUs, action: () => void): void {
     this.#script.push(Math.max(instant, this.now), action);

@@ -1,0 +1,310 @@
+/**
+ * Watches a run as clients and machines see it, in one pass and bounded memory, and says in the end what it came to.
+ *
+ * Users who arrive within the window count, each once and in each of his groups: all, class, stream, tenant, size. Goodput
+ * is the true work of answers that were complete, in time, within the window, over what the fleet could do in it.
+ */
+import type { DurationUs, MonoUs, NodeId, Ratio, RefUs } from '../../base/units.ts';
+import type { User, UserEnd, UserObserver } from '../clients/user.ts';
+import type { JobEnd, Observer, TrackedJob } from '../observer.ts';
+import type { SimNode } from '../sim-node.ts';
+import { type Ending, Group } from './group.ts';
+import { bucketOf } from './log-histogram.ts';
+import { type Disturbance, Recovery } from './recovery.ts';
+import type { NodeReport, PolicyReport } from './report.ts';
+import { type Levels, SAMPLED_ENDS, type Sampler } from './sampler.ts';
+import { Tenants, type Window } from './tenants.ts';
+
+export interface RecorderOptions {
+  readonly window: Window;
+  /** Most important first. */
+  readonly classes: readonly string[];
+  readonly streams: readonly string[];
+  readonly tenantWeights: readonly { readonly id: string; readonly weight: number }[];
+  readonly nodes: readonly SimNode[];
+  /** By stream: work per microsecond that the fleet can do of its mix. */
+  readonly capacity: readonly number[];
+  readonly disturbance: Disturbance | undefined;
+  /** Of the second class, or of the only one: whose waits tell of a recovery. */
+  readonly deadlineUs: DurationUs;
+  readonly sampler: Sampler | undefined;
+}
+
+/** What the recorder cannot see itself. */
+export interface RunFacts {
+  readonly decisionHash: string;
+  readonly now: MonoUs;
+  readonly wallSeconds: number;
+}
+
+const OCTAVE_MIN = -14;
+const OCTAVES = 32;
+
+class NodeTally {
+  served = 0;
+  workUs: RefUs = 0;
+  /** What it had computed at the beginning and at the end of the window. */
+  busyFromUs: DurationUs = 0;
+  busyUntilUs: DurationUs = 0;
+}
+
+export class Recorder implements Observer, UserObserver {
+  readonly #options: RecorderOptions;
+  readonly #all = new Group();
+  readonly #classes: readonly Group[];
+  readonly #classIndex: ReadonlyMap<string, number>;
+  readonly #streams: readonly Group[];
+  readonly #sizes: (Group | undefined)[] = Array.from({ length: OCTAVES }, () => undefined);
+  readonly #tenants: Tenants;
+  readonly #nodes: readonly NodeTally[];
+  readonly #recovery: Recovery | undefined;
+  readonly #watchedClass: number;
+  readonly #queued: number[];
+  readonly #ending: Ending = {
+    kind: 'served',
+    inTime: false,
+    waitUs: 0,
+    waitBucket: 0,
+    responseUs: 0,
+    responseBucket: 0,
+    firstByteUs: -1,
+    firstByteBucket: 0,
+    workUs: 0,
+  };
+  /** The request whose outcome is being told. */
+  #settling: TrackedJob | undefined;
+  #running = 0;
+  #open = 0;
+  #peakOpen = 0;
+  #requests = 0;
+  #dispatched = 0;
+  #goodShare = 0;
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+    const { classes, streams, nodes, window, disturbance } = options;
+    this.#classes = classes.map(() => new Group());
+    this.#classIndex = new Map(classes.map((name, index) => [name, index]));
+    this.#streams = streams.map(() => new Group());
+    this.#tenants = new Tenants(window, options.tenantWeights);
+    this.#nodes = nodes.map(() => new NodeTally());
+    this.#recovery = disturbance === undefined ? undefined : new Recovery(disturbance, options.deadlineUs);
+    this.#watchedClass = Math.min(1, classes.length - 1);
+    this.#queued = classes.map(() => 0);
+  }
+
+  userArrived(user: User, now: MonoUs): void {
+    this.#options.sampler?.arrived(user.workUs);
+    this.#recovery?.arrived(now);
+    if (!this.#counts(user)) return;
+    this.#all.offered += 1;
+    this.#classOf(user.className).offered += 1;
+    (this.#streams[user.stream] as Group).offered += 1;
+    this.#tenants.of(user.tenant).offered += 1;
+    this.#sizeOf(user.workUs).offered += 1;
+  }
+
+  userEnded(user: User, end: UserEnd, now: MonoUs): void {
+    const ending = this.#endingOf(user, end, now);
+    const isAnswer = ending.kind === 'served' || ending.kind === 'degraded';
+    this.#options.sampler?.ended(SAMPLED_ENDS.indexOf(isAnswer && !ending.inTime ? 'late' : ending.kind));
+    if (isAnswer) this.#answered(user, now);
+    else if (this.#isWatched(user.className)) this.#recovery?.turnedAway(now);
+    if (!this.#counts(user)) return;
+    this.#all.end(ending);
+    this.#classOf(user.className).end(ending);
+    (this.#streams[user.stream] as Group).end(ending);
+    this.#tenants.of(user.tenant).end(ending);
+    this.#sizeOf(user.workUs).end(ending);
+  }
+
+  submitted(job: TrackedJob, now: MonoUs): void {
+    this.#requests += 1;
+    this.#open += 1;
+    if (this.#open > this.#peakOpen) this.#peakOpen = this.#open;
+    this.#options.sampler?.tried();
+    this.#queue(job, now);
+  }
+
+  assigned(job: TrackedJob, _nodeId: NodeId, now: MonoUs): void {
+    this.#unqueue(job, now);
+    this.#running += 1;
+    if (job.attempts > 1) return;
+    this.#dispatched += 1;
+    const { user, submittedAt } = job;
+    this.#waited(job, now - submittedAt);
+    const waitUs = now - (user?.arrivedAt ?? submittedAt);
+    if (this.#options.sampler === undefined && this.#recovery === undefined) return;
+    this.#options.sampler?.dispatched(bucketOf(waitUs));
+    if (this.#isWatched(job.task.className)) this.#recovery?.waited(waitUs, now);
+  }
+
+  attemptEnded(job: TrackedJob, _nodeId: NodeId, now: MonoUs): void {
+    this.#running -= 1;
+    const node = this.#options.nodes[job.nodeIndex] as SimNode;
+    const aloneUs = node.machine.serviceUs(job.demand) * job.noise;
+    this.#tenants.of(job.task.tenant).acceleratorUs += Math.min(aloneUs, now - job.sentAt);
+    if (!job.isSettled) this.#queue(job, now);
+  }
+
+  outcome(job: TrackedJob, end: JobEnd, now: MonoUs): void {
+    this.#open -= 1;
+    if (!job.isRunning) this.#unqueue(job, now);
+    if (job.firstSentAt < 0) this.#waited(job, now - job.submittedAt);
+    this.#settling = end.kind === 'served' || end.kind === 'degraded' ? job : undefined;
+  }
+
+  /** To be called at the beginning and at the end of the window. */
+  markWindow(edge: 'from' | 'until', now: MonoUs): void {
+    for (const [index, tally] of this.#nodes.entries()) {
+      const busyUs = (this.#options.nodes[index] as SimNode).machine.busyUs(now);
+      if (edge === 'from') tally.busyFromUs = busyUs;
+      else tally.busyUntilUs = busyUs;
+    }
+  }
+
+  /** Requests that wait by class, and those on nodes. */
+  levels(): Pick<Levels, 'queued' | 'running'> {
+    return { queued: this.#queued, running: this.#running };
+  }
+
+  /** `open` are the requests that never had an outcome. */
+  report(open: Iterable<TrackedJob>, facts: RunFacts): PolicyReport {
+    for (const job of open) if (job.firstSentAt < 0) this.#waited(job, facts.now - job.submittedAt);
+    const { classes, streams, nodes, window } = this.#options;
+    const byGroup = (names: readonly string[], groups: readonly Group[]): PolicyReport['byClass'] =>
+      Object.fromEntries(names.map((name, index) => [name, (groups[index] as Group).report()]));
+    const swaps = nodes.reduce((sum, { machine }) => sum + machine.swaps, 0);
+    const jain = this.#tenants.jain(facts.now);
+    return {
+      decisionHash: facts.decisionHash,
+      requests: this.#requests,
+      simulatedSeconds: facts.now / 1e6,
+      wallSeconds: facts.wallSeconds,
+      goodputRatio: this.#goodShare / (window.until - window.from),
+      busyRatio: mean(this.#nodes.map((_, index) => this.#busyRatio(index))),
+      swapsPerRequest: this.#dispatched === 0 ? 0 : swaps / this.#dispatched,
+      ...(jain === undefined ? {} : { jain }),
+      peakOpen: this.#peakOpen,
+      all: this.#all.report(),
+      byClass: byGroup(classes, this.#classes),
+      byStream: byGroup(streams, this.#streams),
+      byTenant: this.#tenants.report(),
+      bySize: this.#bySize(),
+      nodes: Object.fromEntries(nodes.map(({ spec }, index) => [spec.id, this.#nodeReport(index)])),
+      ...this.#recoveries(facts.now),
+    };
+  }
+
+  #counts({ arrivedAt }: User): boolean {
+    const { from, until } = this.#options.window;
+    return arrivedAt >= from && arrivedAt < until;
+  }
+
+  #classOf(name: string): Group {
+    return this.#classes[this.#classIndex.get(name) as number] as Group;
+  }
+
+  #isWatched(name: string): boolean {
+    return this.#classIndex.get(name) === this.#watchedClass;
+  }
+
+  #sizeOf(workUs: RefUs): Group {
+    const octave = Math.floor(Math.log2(workUs / 1e6)) - OCTAVE_MIN;
+    const index = Math.max(0, Math.min(OCTAVES - 1, octave));
+    const known = this.#sizes[index];
+    if (known !== undefined) return known;
+    const group = new Group();
+    this.#sizes[index] = group;
+    return group;
+  }
+
+  #endingOf(user: User, { kind }: UserEnd, now: MonoUs): Ending {
+    const ending = this.#ending;
+    ending.kind = kind;
+    ending.inTime = false;
+    if (kind !== 'served' && kind !== 'degraded') return ending;
+    const job = this.#settling as TrackedJob;
+    const isStreamed = job.task.stream && job.firstByteAt >= 0;
+    ending.waitUs = job.firstSentAt < 0 ? 0 : job.firstSentAt - user.arrivedAt;
+    ending.responseUs = now - user.arrivedAt;
+    ending.firstByteUs = isStreamed ? job.firstByteAt - user.arrivedAt : -1;
+    ending.inTime = (isStreamed ? ending.firstByteUs : ending.responseUs) <= user.deadlineUs;
+    ending.workUs = user.workUs * job.share;
+    ending.waitBucket = bucketOf(ending.waitUs);
+    ending.responseBucket = bucketOf(ending.responseUs);
+    ending.firstByteBucket = isStreamed ? bucketOf(ending.firstByteUs) : 0;
+    return ending;
+  }
+
+  #answered(user: User, now: MonoUs): void {
+    const { window, capacity } = this.#options;
+    const { inTime, workUs } = this.#ending;
+    const tally = this.#nodes[(this.#settling as TrackedJob).nodeIndex];
+    if (tally !== undefined) {
+      tally.served += 1;
+      tally.workUs += workUs;
+    }
+    if (inTime) this.#recovery?.servedInTime(user.arrivedAt);
+    if (now < window.from || now >= window.until) return;
+    this.#tenants.of(user.tenant).servedUs += workUs;
+    if (inTime) this.#goodShare += workUs / (capacity[user.stream] as number);
+  }
+
+  #queue(job: TrackedJob, now: MonoUs): void {
+    const index = this.#classIndex.get(job.task.className) as number;
+    this.#queued[index] = (this.#queued[index] as number) + 1;
+    this.#tenants.waits(this.#tenants.of(job.task.tenant), now);
+  }
+
+  #unqueue(job: TrackedJob, now: MonoUs): void {
+    const index = this.#classIndex.get(job.task.className) as number;
+    this.#queued[index] = (this.#queued[index] as number) - 1;
+    this.#tenants.leaves(this.#tenants.of(job.task.tenant), now);
+  }
+
+  /** Only tries of users who count. */
+  #waited({ user, task }: TrackedJob, waitUs: DurationUs): void {
+    if (user === undefined || !this.#counts(user)) return;
+    this.#all.waited(waitUs);
+    this.#classOf(task.className).waited(waitUs);
+    (this.#streams[user.stream] as Group).waited(waitUs);
+    this.#tenants.of(task.tenant).waited(waitUs);
+    this.#sizeOf(user.workUs).waited(waitUs);
+  }
+
+  #busyRatio(index: number): Ratio {
+    const { busyFromUs, busyUntilUs } = this.#nodes[index] as NodeTally;
+    const { window, nodes } = this.#options;
+    const slots = Math.max(1, (nodes[index] as SimNode).spec.slots);
+    return (busyUntilUs - busyFromUs) / ((window.until - window.from) * slots);
+  }
+
+  #nodeReport(index: number): NodeReport {
+    const { served, workUs } = this.#nodes[index] as NodeTally;
+    return { served, busyRatio: this.#busyRatio(index), workSeconds: workUs / 1e6 };
+  }
+
+  #bySize(): PolicyReport['bySize'] {
+    const rows = this.#sizes.flatMap((group, index) => {
+      const octave = index + OCTAVE_MIN;
+      return group === undefined ? [] : [[`${2 ** octave}-${2 ** (octave + 1)}s`, group.report()] as const];
+    });
+    return Object.fromEntries(rows);
+  }
+
+  #recoveries(now: MonoUs): Partial<PolicyReport> {
+    const recovery = this.#recovery;
+    if (recovery === undefined) return {};
+    const until = Math.min(now, this.#options.window.until);
+    return {
+      recoverySeconds: recovery.waitsSeconds(now),
+      goodputRecoverySeconds: recovery.goodputSeconds(0.95, until),
+      goodputRecovery98Seconds: recovery.goodputSeconds(0.98, until),
+    };
+  }
+}
+
+function mean(values: readonly number[]): number {
+  return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
+}

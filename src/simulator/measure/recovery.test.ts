@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import { S } from '../../../test/support/specs.ts';
+import { Recovery } from './recovery.ts';
+
+/** Ill from 100 s to 200 s; the deadline makes 3 s a healthy wait. */
+const recovery = (): Recovery => new Recovery({ from: 100 * S, until: 200 * S }, 60 * S);
+
+/** Twenty users in every 10 s. */
+function everyHalfSecond(from: number, until: number, tell: (at: number) => void): void {
+  for (let at = from * S; at < until * S; at += S / 2) tell(at);
+}
+
+describe('Recovery', () => {
+  test('of waits counts from the end of the disturbance to two windows in a row that are healthy', () => {
+    const watched = recovery();
+    everyHalfSecond(0, 100, (at) => watched.waited(S, at));
+    everyHalfSecond(100, 220, (at) => watched.waited(50 * S, at));
+    everyHalfSecond(220, 230, (at) => watched.waited(S, at));
+    everyHalfSecond(230, 240, (at) => watched.waited(4 * S, at));
+    everyHalfSecond(240, 300, (at) => watched.waited(2 * S, at));
+    expect(watched.waitsSeconds(300 * S)).toBe(40);
+  });
+
+  test('of waits accepts twice what it was before, where that is longer', () => {
+    const watched = recovery();
+    everyHalfSecond(0, 100, (at) => watched.waited(5 * S, at));
+    everyHalfSecond(200, 300, (at) => watched.waited(9 * S, at));
+    expect(watched.waitsSeconds(300 * S)).toBe(0);
+  });
+
+  test('of waits never comes while more than a twentieth is turned away, or nobody is seen', () => {
+    const refusing = recovery();
+    everyHalfSecond(200, 300, (at) => {
+      if (at % (5 * S) === 0) refusing.turnedAway(at);
+      else refusing.waited(0, at);
+    });
+    expect(refusing.waitsSeconds(300 * S)).toBe(Number.POSITIVE_INFINITY);
+    expect(recovery().waitsSeconds(300 * S)).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test('of goodput compares those who arrive with those before, and asks for two windows', () => {
+    const watched = recovery();
+    const serve = (at: number, isServed: boolean): void => {
+      watched.arrived(at);
+      if (isServed) watched.servedInTime(at);
+    };
+    // What the first half of the calm is like does not matter.
+    everyHalfSecond(0, 50, (at) => serve(at, false));
+    everyHalfSecond(50, 100, (at) => serve(at, true));
+    everyHalfSecond(100, 210, (at) => serve(at, false));
+    everyHalfSecond(210, 220, (at) => serve(at, true));
+    everyHalfSecond(220, 230, (at) => serve(at, at % (5 * S) !== 0));
+    everyHalfSecond(230, 260, (at) => serve(at, at % (10 * S) !== 0));
+    expect(watched.goodputSeconds(0.95, 260 * S)).toBe(30);
+    expect(watched.goodputSeconds(0.98, 260 * S)).toBe(Number.POSITIVE_INFINITY);
+    expect(watched.goodputSeconds(0.95, 240 * S)).toBe(Number.POSITIVE_INFINITY);
+  });
+});

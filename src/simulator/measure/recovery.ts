@@ -1,0 +1,128 @@
+/**
+ * How long a disturbance is felt after its end, as clients feel it.
+ *
+ * Waits: windows of 10 s; the 95th percentile of what users who were dispatched, or turned away, had waited since their
+ * first try. Who is turned away waits for ever. Back: two windows in a row at most at the greater of twice the percentile
+ * before and 5 % of the deadline.
+ *
+ * Goodput: users by the 10 s in which they arrived; the share of them that is served in time. Back: two windows in a row
+ * at 95 % (98 %) of the share before. By arrival, and not by completion, so that neither what is left of the disturbance
+ * nor chance in the number of arrivals counts as being ill.
+ *
+ * What is "before" is the second half of the time before the first disturbance: the first is for warming up.
+ */
+import type { DurationUs, MonoUs, Ratio } from '../../base/units.ts';
+import { bucketOf, LogHistogram } from './log-histogram.ts';
+
+export interface Disturbance {
+  readonly from: MonoUs;
+  readonly until: MonoUs;
+}
+
+const WINDOW_US: DurationUs = 10_000_000;
+const WINDOWS_IN_A_ROW = 2;
+const WAIT_TIMES = 2;
+const WAIT_DEADLINE_SHARE = 0.05;
+/** Windows after the end of the disturbance that are kept: a week. */
+const WINDOWS_MAX = 60_480;
+/** Stands for the wait of those who were turned away. */
+const NEVER_US: DurationUs = 1e15;
+
+export class Recovery {
+  readonly #disturbance: Disturbance;
+  readonly #deadlineUs: DurationUs;
+  readonly #beforeWaits = new LogHistogram();
+  readonly #waits = new LogHistogram();
+  #window = 0;
+  #healthyWindows = 0;
+  #healthyFrom = 0;
+  #waitsBackAt: DurationUs = Number.POSITIVE_INFINITY;
+  #beforeOffered = 0;
+  #beforeInTime = 0;
+  readonly #offered: number[] = [];
+  readonly #inTime: number[] = [];
+
+  /** `deadlineUs` is that of the class whose waits are looked at. */
+  constructor(disturbance: Disturbance, deadlineUs: DurationUs) {
+    this.#disturbance = disturbance;
+    this.#deadlineUs = deadlineUs;
+  }
+
+  /** A user of the class was dispatched for the first time in a try. */
+  waited(waitUs: DurationUs, now: MonoUs): void {
+    this.#wait(bucketOf(waitUs), now);
+  }
+
+  turnedAway(now: MonoUs): void {
+    this.#wait(bucketOf(NEVER_US), now);
+  }
+
+  arrived(now: MonoUs): void {
+    if (this.#isBefore(now)) this.#beforeOffered += 1;
+    else this.#count(this.#offered, now);
+  }
+
+  servedInTime(arrivedAt: MonoUs): void {
+    if (this.#isBefore(arrivedAt)) this.#beforeInTime += 1;
+    else this.#count(this.#inTime, arrivedAt);
+  }
+
+  /** Infinity if never. */
+  waitsSeconds(now: MonoUs): number {
+    this.#closeWindows(now);
+    return this.#waitsBackAt / 1e6;
+  }
+
+  /** `share` of what it was before; windows that were over at `until`. */
+  goodputSeconds(share: Ratio, until: MonoUs): number {
+    const before = this.#beforeOffered === 0 ? 1 : this.#beforeInTime / this.#beforeOffered;
+    const windows = Math.min(WINDOWS_MAX, Math.floor((until - this.#disturbance.until) / WINDOW_US));
+    let healthy = 0;
+    for (let window = 0; window < windows; window++) {
+      const offered = this.#offered[window] ?? 0;
+      healthy = (this.#inTime[window] ?? 0) >= share * before * offered ? healthy + 1 : 0;
+      if (healthy === WINDOWS_IN_A_ROW) return ((window + 1 - WINDOWS_IN_A_ROW) * WINDOW_US) / 1e6;
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  #isBefore(at: MonoUs): boolean {
+    const { from } = this.#disturbance;
+    return at >= from / 2 && at < from;
+  }
+
+  #count(windows: number[], at: MonoUs): void {
+    if (at < this.#disturbance.until) return;
+    const window = Math.floor((at - this.#disturbance.until) / WINDOW_US);
+    if (window >= WINDOWS_MAX) return;
+    while (windows.length <= window) windows.push(0);
+    windows[window] = (windows[window] as number) + 1;
+  }
+
+  #wait(bucket: number, now: MonoUs): void {
+    if (this.#isBefore(now)) return this.#beforeWaits.add(bucket);
+    if (now < this.#disturbance.until || this.#waitsBackAt !== Number.POSITIVE_INFINITY) return;
+    this.#closeWindows(now);
+    this.#waits.add(bucket);
+  }
+
+  #closeWindows(now: MonoUs): void {
+    const current = Math.floor((now - this.#disturbance.until) / WINDOW_US);
+    while (this.#window < current && this.#waitsBackAt === Number.POSITIVE_INFINITY) {
+      const limitUs = Math.max(
+        WAIT_TIMES * this.#beforeWaits.quantile(0.95),
+        WAIT_DEADLINE_SHARE * this.#deadlineUs,
+      );
+      // A window without anybody is neither: it could be the silence of an outage.
+      if (this.#waits.total > 0) this.#judge(this.#waits.quantile(0.95) <= limitUs);
+      this.#waits.clear();
+      this.#window += 1;
+    }
+  }
+
+  #judge(isHealthy: boolean): void {
+    if (this.#healthyWindows === 0) this.#healthyFrom = this.#window;
+    this.#healthyWindows = isHealthy ? this.#healthyWindows + 1 : 0;
+    if (this.#healthyWindows === WINDOWS_IN_A_ROW) this.#waitsBackAt = this.#healthyFrom * WINDOW_US;
+  }
+}

@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import { policySpec, scenarioSpec, streamSpec } from '../../test/support/scenarios.ts';
+import { S } from '../../test/support/specs.ts';
+import { disturbanceOf, runScenario } from './run-scenario.ts';
+
+const load = (times: number): ReturnType<typeof streamSpec> =>
+  streamSpec({ arrivals: { kind: 'poisson', rate: { kind: 'load', load: times } } });
+
+describe('runScenario', () => {
+  test('serves everybody below capacity: goodput is the load, waits are short, groups agree', () => {
+    const { report } = runScenario(scenarioSpec(), policySpec(), 1);
+    expect(report.all.attained).toBe(1);
+    expect(report.all.offered).toBeGreaterThan(600);
+    expect(report.goodputRatio).toBeGreaterThan(0.5);
+    expect(report.goodputRatio).toBeLessThan(0.7);
+    expect(report.busyRatio).toBeCloseTo(report.goodputRatio, 1);
+    expect(report.byClass['normal']).toEqual(report.all);
+    expect(report.byStream['chat']).toEqual(report.all);
+    expect(report.byTenant['t']).toMatchObject(report.all);
+    expect(report.bySize['1-2s']).toEqual(report.all);
+    expect(report.byTenant['t']?.acceleratorSeconds).toBeCloseTo(report.all.workSeconds, 3);
+    const served = Object.values(report.nodes).reduce((sum, node) => sum + node.served, 0);
+    expect(served).toBe(report.requests);
+    expect(report.all.waitMs.p50).toBe(0);
+    expect(report.all.responseMs.p50).toBe(1_000);
+  });
+
+  test('at twice the capacity serves what the fleet can do, and says how many were refused', () => {
+    const { report } = runScenario(scenarioSpec({ streams: [load(2)] }), policySpec(), 1);
+    expect(report.goodputRatio).toBeGreaterThan(0.97);
+    expect(report.goodputRatio).toBeLessThanOrEqual(1);
+    expect(report.all.attained).toBeGreaterThan(0.45);
+    expect(report.all.attained).toBeLessThan(0.6);
+    expect(report.all.refused + report.all.served).toBe(report.all.offered);
+    expect(report.peakOpen).toBeGreaterThan(4);
+    expect(report.all.maxWaitMs).toBeGreaterThanOrEqual(report.all.waitMs.max);
+  });
+
+  test('counts users who arrive within the window only', () => {
+    const scenario = scenarioSpec();
+    const whole = runScenario(scenario, policySpec(), 3).report;
+    const part = runScenario(
+      { ...scenario, window: { from: 100 * S, until: 200 * S } },
+      policySpec(),
+      3,
+    ).report;
+    expect(part.decisionHash).toBe(whole.decisionHash);
+    expect(part.all.offered / whole.all.offered).toBeGreaterThan(0.25);
+    expect(part.all.offered / whole.all.offered).toBeLessThan(0.42);
+    expect(part.goodputRatio).toBeGreaterThan(0.45);
+  });
+
+  test('gives the same for the same seed, other users for another', () => {
+    const [one, same, other] = [1, 1, 2].map(
+      (seed) => runScenario(scenarioSpec(), policySpec(), seed).report,
+    );
+    expect({ ...same, wallSeconds: 0 }).toEqual({ ...one, wallSeconds: 0 });
+    expect(other?.decisionHash).not.toBe(one?.decisionHash);
+  });
+
+  test('samples queues, load and nodes over time', () => {
+    const scenario = scenarioSpec({ sampleUs: 10 * S, streams: [load(2)] });
+    const { samples } = runScenario(scenario, policySpec(), 1);
+    expect(samples?.atSeconds.length).toBe(42);
+    expect(samples?.nodes.map(({ id }) => id)).toEqual(['node-1', 'node-2', 'node-3', 'node-4']);
+    expect(Math.max(...(samples?.queued['normal'] ?? []))).toBeGreaterThan(4);
+    expect(samples?.running.slice(1, 28).every((count) => count === 4)).toBe(true);
+    expect(samples?.nodes[0]?.busyRatio[10]).toBeCloseTo(1, 5);
+    expect(samples?.queued['normal']?.at(-1)).toBe(0);
+  });
+
+  test('tells how long a spike is felt after it', () => {
+    const course = [
+      { from: 100 * S, times: 6 },
+      { from: 160 * S, times: 1 },
+    ];
+    const scenario = scenarioSpec({ streams: [{ ...load(0.5), course }] });
+    expect(disturbanceOf(scenario)).toEqual({ from: 100 * S, until: 160 * S });
+    const { report } = runScenario(scenario, policySpec(), 1);
+    expect(report.recoverySeconds).toBeGreaterThanOrEqual(0);
+    expect(report.recoverySeconds).toBeLessThan(60);
+    expect(report.goodputRecoverySeconds).toBeLessThanOrEqual(20);
+    expect(runScenario(scenarioSpec(), policySpec(), 1).report.recoverySeconds).toBeUndefined();
+  });
+});

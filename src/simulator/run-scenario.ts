@@ -1,0 +1,190 @@
+/**
+ * One policy, one scenario, one seed: builds the fleet and the clients, lets them meet, and says what it came to.
+ * Deterministic but for the wall time.
+ */
+import type { DurationUs, MonoUs } from '../base/units.ts';
+import type { Demand } from './machines/machine.ts';
+import { Recorder } from './measure/recorder.ts';
+import type { Disturbance } from './measure/recovery.ts';
+import type { PolicyReport } from './measure/report.ts';
+import { Sampler } from './measure/sampler.ts';
+import type { Samples } from './measure/samples.ts';
+import { type MixPart, PARTS, type Parts } from './parts.ts';
+import type { Policy } from './policies/policy.ts';
+import type { NodeGroup, PolicySpec, Scenario, StreamSpec } from './scenario/types.ts';
+import type { SimNode } from './sim-node.ts';
+import { Simulation } from './simulation.ts';
+
+/** Nodes whose load is sampled: as many rows as a picture can show. */
+const SAMPLED_NODES_MAX = 120;
+
+/** Demands by which a fleet's capacity is reckoned: enough that chance in them is below 1 %. */
+const MIX_SAMPLES = 4_000;
+
+export interface RunResult {
+  readonly report: PolicyReport;
+  /** When the scenario asks for samples. */
+  readonly samples?: Samples;
+}
+
+export function runScenario(
+  scenario: Scenario,
+  spec: PolicySpec,
+  seed: number,
+  parts: Parts = PARTS,
+): RunResult {
+  const startedAt = performance.now();
+  const stage = stageOf(scenario, seed, parts);
+  const { nodes, recorder, sampler, clients } = stage;
+  const simulation = new Simulation({
+    createPolicy: () => parts.createPolicy(spec, seed),
+    nodes,
+    clients,
+    observer: recorder,
+  });
+  schedule(simulation, scenario, stage);
+  simulation.runUntil(scenario.spanUs + scenario.drainUs);
+  clients.finish?.(simulation.now);
+  const report = recorder.report(simulation.jobs(), {
+    decisionHash: simulation.hash.digest(),
+    now: simulation.now,
+    wallSeconds: (performance.now() - startedAt) / 1_000,
+  });
+  return { report, ...(sampler === undefined ? {} : { samples: sampler.samples(sampled(nodes)) }) };
+}
+
+interface Stage {
+  readonly nodes: readonly SimNode[];
+  readonly recorder: Recorder;
+  readonly sampler: Sampler | undefined;
+  readonly clients: ReturnType<Parts['createClients']>;
+}
+
+function stageOf(scenario: Scenario, seed: number, parts: Parts): Stage {
+  const { streams } = scenario;
+  const mixes = new Map(streams.map((stream) => [stream, mixOf(stream, seed, parts)]));
+  const nodes = parts.buildFleet(scenario.fleet, { seed, mix: [...mixes.values()].flat() });
+  const capacities = new Map([...mixes].map(([stream, mix]) => [stream, parts.fleetCapacity(nodes, mix)]));
+  const capacity = streams.map((stream) => capacities.get(stream)?.workUsPerUs ?? 0);
+  const sampler = samplerOf(scenario, capacity);
+  const recorder = recorderOf(scenario, { nodes, capacity, sampler });
+  const clients = parts.createClients({
+    streams,
+    spanUs: scenario.spanUs,
+    seed,
+    mixPerSecond: (stream) => capacities.get(stream)?.requestsPerSecond ?? 0,
+    bestServiceUs: bestServiceOf(nodes, scenario.fleet, mixes.get(streams[0] as StreamSpec)?.[0]?.demands[0]),
+    observer: recorder,
+  });
+  return { nodes, recorder, sampler, clients };
+}
+
+/** What a stream asks of each of its models. */
+function mixOf(stream: StreamSpec, seed: number, parts: Parts): readonly MixPart[] {
+  const demands = parts.sampleMix(stream, MIX_SAMPLES, seed);
+  return stream.models.map(({ id, share }) => ({ model: id, share, demands }));
+}
+
+/** Nodes of a group differ by a factor only: the fastest for one demand is the fastest for all. */
+function bestServiceOf(
+  nodes: readonly SimNode[],
+  groups: readonly NodeGroup[],
+  probe: Demand | undefined,
+): (demand: Demand) => DurationUs {
+  let from = 0;
+  const fastest = groups.flatMap(({ count }) => {
+    const group = nodes.slice(from, from + count);
+    from += count;
+    return group.length === 0 ? [] : [probe === undefined ? (group[0] as SimNode) : fastestOf(group, probe)];
+  });
+  return (demand) => Math.min(...fastest.map(({ machine }) => machine.serviceUs(demand)));
+}
+
+function fastestOf(group: readonly SimNode[], probe: Demand): SimNode {
+  return group.reduce((best, node) =>
+    node.machine.serviceUs(probe) < best.machine.serviceUs(probe) ? node : best,
+  );
+}
+
+function schedule(simulation: Simulation, { window }: Scenario, { recorder, sampler, nodes }: Stage): void {
+  simulation.at(window.from, () => recorder.markWindow('from', simulation.now));
+  simulation.at(window.until, () => recorder.markWindow('until', simulation.now));
+  if (sampler === undefined) return;
+  const shown = sampled(nodes);
+  const sample = (at: MonoUs): void =>
+    simulation.at(at, () => {
+      const next = sampler.close(simulation.now, {
+        ...recorder.levels(),
+        nodes: shown,
+        drainUs: drainOf(simulation.policy),
+      });
+      sample(next);
+    });
+  sample(sampler.close(0, { ...recorder.levels(), nodes: shown, drainUs: undefined }));
+}
+
+function drainOf(policy: Policy | undefined): ((node: SimNode) => DurationUs) | undefined {
+  return policy?.drainUs === undefined ? undefined : ({ spec }) => policy.drainUs?.(spec.id) ?? 0;
+}
+
+/** Evenly over the fleet, so that every group is among them. */
+function sampled(nodes: readonly SimNode[]): readonly SimNode[] {
+  if (nodes.length <= SAMPLED_NODES_MAX) return nodes;
+  const step = nodes.length / SAMPLED_NODES_MAX;
+  return Array.from({ length: SAMPLED_NODES_MAX }, (_, row) => nodes[Math.floor(row * step)] as SimNode);
+}
+
+function samplerOf(
+  { sampleUs, config, streams }: Scenario,
+  capacity: readonly number[],
+): Sampler | undefined {
+  if (sampleUs <= 0) return undefined;
+  return new Sampler({
+    periodUs: sampleUs,
+    classes: config.classes.map(({ name }) => name),
+    // Streams of one fleet may have unlike capacities; their mean is what the scale of a plot needs.
+    capacity: capacity.reduce((sum, each) => sum + each, 0) / streams.length,
+  });
+}
+
+interface Measured {
+  readonly nodes: readonly SimNode[];
+  readonly capacity: readonly number[];
+  readonly sampler: Sampler | undefined;
+}
+
+function recorderOf(scenario: Scenario, { nodes, capacity, sampler }: Measured): Recorder {
+  const classes = scenario.config.classes.map(({ name }) => name);
+  return new Recorder({
+    window: scenario.window,
+    classes,
+    streams: scenario.streams.map(({ name }) => name),
+    tenantWeights: scenario.config.tenantWeights,
+    nodes,
+    capacity,
+    disturbance: disturbanceOf(scenario),
+    deadlineUs: deadlineOf(scenario.streams, classes[Math.min(1, classes.length - 1)] as string),
+    sampler,
+  });
+}
+
+/** The longest that a stream gives requests of the class; of all classes where nobody uses it. */
+function deadlineOf(streams: readonly StreamSpec[], className: string): DurationUs {
+  const all = streams.flatMap(({ classes }) => classes);
+  const own = all.filter(({ name }) => name === className);
+  return Math.max(0, ...(own.length > 0 ? own : all).map(({ deadlineUs }) => deadlineUs));
+}
+
+/** From the first change of the rates or the first fault to the end of the last; undefined in a calm scenario. */
+export function disturbanceOf({ streams, faults }: Scenario): Disturbance | undefined {
+  const changes = streams.flatMap(({ course }) => course.map(({ from }) => from).filter((from) => from > 0));
+  const begins = [...changes, ...faults.map(({ at }) => at)];
+  const ends = [...changes, ...faults.map((fault) => fault.at + lengthOf(fault))];
+  if (begins.length === 0) return undefined;
+  return { from: Math.min(...begins), until: Math.max(...ends) };
+}
+
+function lengthOf(fault: Scenario['faults'][number]): DurationUs {
+  if ('forUs' in fault) return fault.forUs;
+  return 'downUs' in fault ? fault.downUs : 0;
+}
