@@ -3,6 +3,7 @@
  * Deterministic but for the wall time.
  */
 import type { DurationUs, MonoUs } from '../base/units.ts';
+import { scheduleFaults } from './faults/faults.ts';
 import type { Demand } from './machines/machine.ts';
 import { Recorder } from './measure/recorder.ts';
 import type { Disturbance } from './measure/recovery.ts';
@@ -41,8 +42,10 @@ export function runScenario(
     nodes,
     clients,
     observer: recorder,
+    process: spec.process,
   });
   schedule(simulation, scenario, stage);
+  scheduleFaults(simulation, scenario.faults, scenario.fleet);
   simulation.runUntil(scenario.spanUs + scenario.drainUs);
   clients.finish?.(simulation.now);
   const report = recorder.report(simulation.jobs(), {
@@ -63,7 +66,8 @@ interface Stage {
 function stageOf(scenario: Scenario, seed: number, parts: Parts): Stage {
   const { streams } = scenario;
   const mixes = new Map(streams.map((stream) => [stream, mixOf(stream, seed, parts)]));
-  const nodes = parts.buildFleet(scenario.fleet, { seed, mix: [...mixes.values()].flat() });
+  const fleet = { seed, mix: [...mixes.values()].flat() };
+  const nodes = parts.buildFleet(scenario.fleet, fleet);
   const capacities = new Map([...mixes].map(([stream, mix]) => [stream, parts.fleetCapacity(nodes, mix)]));
   const capacity = streams.map((stream) => capacities.get(stream)?.workUsPerUs ?? 0);
   const sampler = samplerOf(scenario, capacity);
@@ -73,7 +77,12 @@ function stageOf(scenario: Scenario, seed: number, parts: Parts): Stage {
     spanUs: scenario.spanUs,
     seed,
     mixPerSecond: (stream) => capacities.get(stream)?.requestsPerSecond ?? 0,
-    bestServiceUs: bestServiceOf(nodes, scenario.fleet, mixes.get(streams[0] as StreamSpec)?.[0]?.demands[0]),
+    bestServiceUs: bestServiceOf(
+      // Their twins: what a user may expect does not change with a fault.
+      parts.buildFleet(scenario.fleet, fleet),
+      scenario.fleet,
+      fleet.mix[0]?.demands[0],
+    ),
     observer: recorder,
   });
   return { nodes, recorder, sampler, clients };

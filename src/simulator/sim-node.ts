@@ -1,25 +1,36 @@
 /**
  * A node as the gateway meets it: a machine behind a connection, with what can go wrong between and in them. Faults are
- * switched by the scenario; everything that a fault does to an attempt is decided here.
+ * switched by the scenario; what they do to an attempt is decided here and in the simulation.
  */
 import { HeapSlot } from '../base/keyed-heap.ts';
-import type { DurationUs, MonoUs } from '../base/units.ts';
-import type { NodeMemory, NodeSpec } from '../core/scheduler/events.ts';
+import type { DurationUs, MonoUs, Ratio } from '../base/units.ts';
+import type { AttemptResult, FailureKind } from '../core/request/outcome.ts';
+import type { EngineReading, NodeMemory, NodeSpec } from '../core/scheduler/events.ts';
 import type { Machine } from './machines/machine.ts';
+import type { SimJob } from './sim-job.ts';
 
+/** What is wrong with a node now. */
 export interface NodeFaults {
-  /** Nothing listens: attempts fail at once, what ran is gone. */
+  /** Nothing listens: attempts fail at once. */
   dead: boolean;
-  /** Takes requests and never answers. */
-  hangs: boolean;
   /** Answers every request with a refusal at once, although its health page is green. */
   refuses: boolean;
   /** Part of the requests that it answers with an error. */
-  failShare: number;
-  /** The gateway cannot reach it, nor it the gateway; what runs goes on and its answer is lost. */
+  failShare: Ratio;
+  /** The gateway cannot reach it, nor it the gateway; what runs goes on, and its answers come when the way is open again. */
   partitioned: boolean;
   /** Readings stay what they were. */
   staleReadings: boolean;
+  /** Work of others on its host: all that it computes takes this many times as long. At least 1. */
+  hostLoad: number;
+}
+
+/** What a node has to say of an attempt. */
+export interface Letter {
+  readonly job: SimJob;
+  readonly turn: number;
+  /** undefined: the first content byte. */
+  readonly result: AttemptResult | undefined;
 }
 
 export interface SimNodeOptions {
@@ -42,14 +53,20 @@ export class SimNode {
   /** Position in the fleet, for the decision hash and for breaking ties. */
   readonly index: number;
   readonly place: HeapSlot<SimNode>;
+  readonly beatPlace: HeapSlot<SimNode>;
   readonly faults: NodeFaults = {
     dead: false,
-    hangs: false,
     refuses: false,
     failShare: 0,
     partitioned: false,
     staleReadings: false,
+    hostLoad: 1,
   };
+  /** While it is cut off: what it could not say, and what it was not told to stop. */
+  readonly unsent: Letter[] = [];
+  readonly unstopped: Set<SimJob> = new Set();
+  readonly #speeds: number[] = [];
+  #lastReading: EngineReading | undefined;
 
   constructor(options: SimNodeOptions, index: number) {
     this.spec = options.spec;
@@ -59,10 +76,52 @@ export class SimNode {
     this.beatUs = options.beatUs;
     this.index = index;
     this.place = new HeapSlot<SimNode>(this, index);
+    this.beatPlace = new HeapSlot<SimNode>(this, index);
   }
 
   /** When its machine must be looked at; Infinity while it is idle. */
   nextAt(): MonoUs {
     return this.machine.nextAt();
   }
+
+  /** Faults that change its speed multiply. */
+  addSpeed(factor: number, now: MonoUs): void {
+    this.#speeds.push(factor);
+    this.#setSpeed(now);
+  }
+
+  removeSpeed(factor: number, now: MonoUs): void {
+    const at = this.#speeds.indexOf(factor);
+    if (at >= 0) this.#speeds.splice(at, 1);
+    this.#setSpeed(now);
+  }
+
+  /** What its engine says of itself, or said when that still changed. */
+  reading(now: MonoUs): EngineReading | undefined {
+    if (!this.faults.staleReadings) this.#lastReading = this.machine.reading?.(now);
+    return this.#lastReading;
+  }
+
+  /** How the attempt fails at once; undefined when it does not. */
+  failureOf(job: SimJob): FailureKind | undefined {
+    const { dead, partitioned, refuses, failShare } = this.faults;
+    if (dead || partitioned) return 'connect';
+    if (refuses) return 'refused';
+    return failShare > 0 && drawOf(job) < failShare ? 'server-error' : undefined;
+  }
+
+  #setSpeed(now: MonoUs): void {
+    this.machine.setSpeed(
+      this.#speeds.reduce((product, factor) => product * factor, 1),
+      now,
+    );
+  }
+}
+
+/** Uniform in [0, 1), the same for the same attempt under every policy. The finaliser of MurmurHash3. */
+function drawOf({ id, attempts }: SimJob): number {
+  let mixed = Math.imul(id ^ Math.imul(attempts, 0x9e3779b1), 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);
+  return ((mixed ^ (mixed >>> 15)) >>> 0) / 4_294_967_296;
 }

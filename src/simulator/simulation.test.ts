@@ -71,7 +71,7 @@ describe('Simulation', () => {
       run.at(10 * S, () => {
         const node = run.nodes.get('n3') as SimNode;
         node.faults.dead = true;
-        run.breakOff(node);
+        run.die(node);
       }),
     );
     expect([...ends.values()].filter((kind) => kind !== 'served')).toEqual([]);

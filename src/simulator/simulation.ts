@@ -1,33 +1,39 @@
 /**
- * One run: clients, a policy and nodes in virtual time. Four agendas, and whoever is due first goes first: machines,
- * the script of faults, clients, the policy's own wake. At equal instants they go in that order, so that what ended
- * is known before what comes.
+ * One run: clients, a policy and nodes in virtual time. Several agendas, and whoever is due first goes first: machines,
+ * news on their way through the network, the script of faults, heartbeats, bounds on silence, clients, the policy's own
+ * wake. At equal instants they go in that order, so that what ended is known before what comes.
  *
  * The policy is the very scheduler of the gateway, or a baseline behind the same contract. Its effects are performed as
  * they come; what must be answered by an event (an abort) waits until the event under way is applied.
  *
- * Invariants: a job has at most one attempt on a machine; each assignment ends exactly once; a job leaves the table when
- * it has both its outcome and no attempt under way.
+ * Invariants: a job has at most one attempt under way, and each assignment ends exactly once; a job leaves the table when
+ * it has its outcome and no attempt under way; an attempt that ends in another way than by its machine is aborted there.
  */
-import { HeapSlot, KeyedHeap } from '../base/keyed-heap.ts';
-import type { DurationUs, MonoUs, NodeId, Ratio, TaskId } from '../base/units.ts';
+import { KeyedHeap } from '../base/keyed-heap.ts';
+import type { DurationUs, MonoUs, NodeId, TaskId } from '../base/units.ts';
 import type { AttemptResult, FailureKind } from '../core/request/outcome.ts';
-import type { TaskSpec } from '../core/request/task.ts';
 import type { EffectSink } from '../core/scheduler/effects.ts';
 import type { NodeMemory, SchedulerEvent } from '../core/scheduler/events.ts';
 import type { Clients, ClientSink, Request } from './clients/clients.ts';
 import { DecisionHash } from './decision-hash.ts';
 import { EventQueue } from './event-queue.ts';
-import type { User } from './clients/user.ts';
-import type { Demand, Job, MachineSink } from './machines/machine.ts';
-import type { JobEnd, Observer, TrackedJob } from './observer.ts';
+import { JobTable } from './job-table.ts';
+import type { MachineSink } from './machines/machine.ts';
+import type { JobEnd, Observer } from './observer.ts';
 import type { Policy } from './policies/policy.ts';
-import type { SimNode } from './sim-node.ts';
+import type { ProcessSpec } from './scenario/types.ts';
+import { SimJob } from './sim-job.ts';
+import type { Letter, SimNode } from './sim-node.ts';
 
 /** What a refusal or a closed port costs. */
 const FAST_FAILURE_US: DurationUs = 1_000;
 /** How long a connection is tried that nobody answers. */
 const CONNECT_TIMEOUT_US: DurationUs = 1_000_000;
+/** Nodes do not beat in step: each begins at another part of its period (the fractional parts of the golden ratio). */
+const GOLDEN_RATIO = 0.618_033_988_749_895;
+
+/** Never dies of itself, and what its registry knows outlives a crash. */
+const STURDY: ProcessSpec = { tasksMax: 0, restartUs: 0, registryIsDurable: true };
 
 export interface SimulationOptions {
   /** Called at the start and after each crash. */
@@ -35,83 +41,57 @@ export interface SimulationOptions {
   readonly nodes: readonly SimNode[];
   readonly clients: Clients;
   readonly observer?: Observer;
-}
-
-/** A job's attempt on a node. */
-interface Attempt {
-  readonly node: SimNode;
-  readonly number: number;
-  /** Its place among the bounds on silence; outside while it has none. */
-  readonly silence: HeapSlot<SimJob>;
-}
-
-class SimJob implements TrackedJob {
-  task: TaskSpec;
-  demand: Demand;
-  readonly noise: number;
-  readonly user: User | undefined;
-  readonly submittedAt: MonoUs;
-  attempts = 0;
-  sentAt: MonoUs = -1;
-  firstSentAt: MonoUs = -1;
-  firstByteAt: MonoUs = -1;
-  nodeIndex = -1;
-  share: Ratio = 1;
-  attempt: Attempt | undefined = undefined;
-  isSettled = false;
-
-  constructor({ task, demand, noise, user }: Request, submittedAt: MonoUs) {
-    this.task = task;
-    this.demand = demand;
-    this.noise = noise;
-    this.user = user;
-    this.submittedAt = submittedAt;
-  }
-
-  get isRunning(): boolean {
-    return this.attempt !== undefined;
-  }
+  /** In which the policy runs. */
+  readonly process?: ProcessSpec;
 }
 
 export class Simulation {
   now: MonoUs = 0;
   readonly hash: DecisionHash = new DecisionHash();
   readonly nodes: ReadonlyMap<NodeId, SimNode>;
+  /** How often the policy's process died. */
+  crashes = 0;
   readonly #createPolicy: () => Policy;
+  readonly #process: ProcessSpec;
   readonly #clients: Clients;
   readonly #observer: Observer;
-  readonly #jobs: Map<TaskId, SimJob> = new Map();
+  readonly #jobs = new JobTable();
   readonly #machines = new KeyedHeap<SimNode>();
+  readonly #mail = new EventQueue<Letter>();
   readonly #script = new EventQueue();
+  readonly #beats = new KeyedHeap<SimNode>();
   readonly #silences = new KeyedHeap<SimJob>();
   readonly #aborted: SimJob[] = [];
-  readonly #ended: { job: SimJob; result: AttemptResult }[] = [];
-  readonly #begun: SimJob[] = [];
-  readonly #sink: EffectSink;
-  readonly #machineSink: MachineSink;
+  /** What a machine reported while it was advanced: jobs, how they ended (undefined for a first byte), of which attempt. */
+  readonly #reported: SimJob[] = [];
+  readonly #results: (AttemptResult | undefined)[] = [];
+  readonly #turns: number[] = [];
+  readonly #sink: EffectSink = this.#createSink();
+  readonly #machineSink: MachineSink = this.#createMachineSink();
   readonly #clientSink: ClientSink;
   /** Undefined while its process is down. */
   #policy: Policy | undefined;
+  /** When it wants to be woken; asked again after each event. */
+  #wakeAt: MonoUs = Number.POSITIVE_INFINITY;
   readonly #registered: Set<NodeId> = new Set();
 
   constructor(options: SimulationOptions) {
     this.nodes = new Map(options.nodes.map((node) => [node.spec.id, node]));
     this.#createPolicy = options.createPolicy;
+    this.#process = options.process ?? STURDY;
     this.#clients = options.clients;
     this.#observer = options.observer ?? {};
-    this.#sink = this.#createSink();
-    this.#machineSink = {
-      firstByte: (job) => void this.#begun.push(job as SimJob),
-      ended: (job, result) => void this.#ended.push({ job: job as SimJob, result }),
-    };
     this.#clientSink = {
       submit: (request) => this.#submit(request),
       cancel: (taskId) => this.#apply({ kind: 'cancel', taskId }),
     };
-    for (const node of options.nodes) this.#machines.push(node.place, node.nextAt());
     this.#policy = this.#createPolicy();
-    for (const node of options.nodes) this.#register(node, node.memory);
-    for (const node of options.nodes) if (node.beatUs > 0) this.#beatLater(node);
+    for (const node of options.nodes) {
+      this.#machines.push(node.place, node.nextAt());
+      this.register(node, node.memory);
+      const phase = ((node.index + 1) * GOLDEN_RATIO) % 1;
+      if (node.beatUs > 0) this.#beats.push(node.beatPlace, Math.ceil(node.beatUs * phase));
+    }
   }
 
   /** The policy of this moment; undefined while its process is down. */
@@ -124,9 +104,9 @@ export class Simulation {
     return this.#jobs.size;
   }
 
-  /** Those requests, in order of submission. */
-  jobs(): IterableIterator<TrackedJob> {
-    return this.#jobs.values();
+  /** Those requests, in order of submission. O(n log n). */
+  jobs(): readonly SimJob[] {
+    return this.#jobs.all();
   }
 
   /** Calls `action` at a virtual instant: faults, changes, samples. */
@@ -150,96 +130,155 @@ export class Simulation {
     this.#machines.update(node.place, node.nextAt());
   }
 
-  /** A node's process died or its connections broke: what ran there ends as reset. */
-  breakOff(node: SimNode): void {
-    const jobs = node.machine.drop(this.now) as readonly SimJob[];
+  /** The node joins, or joins anew. */
+  register(node: SimNode, memory?: NodeMemory): void {
+    if (this.#policy === undefined) return;
+    this.#registered.add(node.spec.id);
+    this.#apply({ kind: 'node-registered', node: node.spec, ...(memory === undefined ? {} : { memory }) });
+  }
+
+  /** A node's process dies: what ran there is gone. */
+  die(node: SimNode): void {
+    node.machine.drop(this.now);
+    node.unstopped.clear();
     this.touch(node);
-    for (const job of jobs) this.#end(job, failed('reset'));
-    for (const job of [...this.#jobs.values()])
-      if (job.attempt?.node === node) this.#end(job, failed('reset'));
+    this.#resetAll(node);
+  }
+
+  /** All connections to a node break; the engine stops what nobody waits for. */
+  disconnect(node: SimNode): void {
+    for (const job of this.#jobs.all()) if (job.node === node) node.machine.abort(job, this.now);
+    this.touch(node);
+    this.#resetAll(node);
+  }
+
+  /** The way to a node is open again: it hears what it was to stop, and says what it could not. */
+  reconnect(node: SimNode): void {
+    for (const job of node.unstopped) node.machine.abort(job, this.now);
+    node.unstopped.clear();
+    this.touch(node);
+    for (const letter of node.unsent.splice(0)) this.#mail.push(this.now + node.rttUs, letter);
+  }
+
+  /** Its next beat comes so much later, or earlier where negative. */
+  shiftBeat(node: SimNode, byUs: DurationUs): void {
+    if (!node.beatPlace.isInHeap) return;
+    this.#beats.update(node.beatPlace, Math.max(this.now, this.#beats.keyOf(node.beatPlace) + byUs));
   }
 
   /**
    * The policy's process dies and is back after `downUs`. Everybody who waits loses the connection; work under way is
-   * for nobody. What its registry kept is known at once; other nodes are known again at their next beat.
+   * for nobody. What a durable registry kept is known at once, as are nodes that never beat, which somebody must have
+   * configured; others are known again at their next beat.
    */
   crash(downUs: DurationUs): void {
     const dead = this.#policy;
     if (dead === undefined) return;
-    const memories = new Map<NodeId, NodeMemory | undefined>();
-    for (const id of this.#registered)
-      if (dead.nodeMemory !== undefined) memories.set(id, dead.nodeMemory(id, this.now));
+    this.crashes += 1;
+    const memories = this.#memories(dead);
     this.#policy = undefined;
+    this.#wakeAt = Number.POSITIVE_INFINITY;
     this.#registered.clear();
-    for (const job of this.#jobs.values()) this.#lose(job);
+    const jobs = this.#jobs.all();
     this.#jobs.clear();
+    for (const job of jobs) this.#lose(job);
     this.at(this.now + downUs, () => {
       this.#policy = this.#createPolicy();
-      for (const [id, memory] of memories) this.#register(this.nodes.get(id) as SimNode, memory);
+      for (const [node, memory] of memories) this.register(node, memory);
     });
+  }
+
+  #memories(policy: Policy): ReadonlyMap<SimNode, NodeMemory | undefined> {
+    const memories = new Map<SimNode, NodeMemory | undefined>();
+    const keeps = this.#process.registryIsDurable && policy.nodeMemory !== undefined;
+    for (const node of this.nodes.values()) {
+      const isKnown = this.#registered.has(node.spec.id);
+      if (keeps && isKnown) memories.set(node, policy.nodeMemory?.(node.spec.id, this.now));
+      else if (node.beatUs === 0) memories.set(node, undefined);
+    }
+    return memories;
   }
 
   #step(until: MonoUs): boolean {
     const machineAt = this.#machines.leastKey;
+    const mailAt = this.#mail.nextAt();
     const scriptAt = this.#script.nextAt();
-    const clientAt = this.#clients.nextAt();
+    const beatAt = this.#beats.leastKey;
     const silenceAt = this.#silences.leastKey;
-    const wakeAt = this.#policy === undefined ? Number.POSITIVE_INFINITY : this.#policy.nextWakeAt();
-    const next = Math.max(this.now, Math.min(machineAt, scriptAt, clientAt, silenceAt, wakeAt));
+    const clientAt = this.#clients.nextAt();
+    const next = Math.max(
+      this.now,
+      Math.min(machineAt, mailAt, scriptAt, beatAt, silenceAt, clientAt, this.#wakeAt),
+    );
     if (next > until) return false;
     this.now = next;
     if (machineAt <= next) this.#advanceMachine(this.#machines.peek() as SimNode);
+    else if (mailAt <= next) this.#read(this.#mail.pop() as Letter);
     else if (scriptAt <= next) (this.#script.pop() as () => void)();
-    else if (silenceAt <= next) this.#end(this.#silences.peek() as SimJob, failed('timeout'));
+    else if (beatAt <= next) this.#beat(this.#beats.peek() as SimNode);
+    else if (silenceAt <= next) this.#end(this.#silences.peek() as SimJob, TIMED_OUT);
     else if (clientAt <= next) this.#clients.advance(next, this.#clientSink);
-    else this.#apply({ kind: 'tick' });
+    else this.#apply(TICK);
     return true;
   }
 
   #advanceMachine(node: SimNode): void {
     node.machine.advance(this.now, this.#machineSink);
     this.touch(node);
-    for (const job of this.#begun) this.#report(node, () => this.#begin(job));
-    this.#begun.length = 0;
-    for (const { job, result } of this.#ended.splice(0)) this.#answer(node, job, result);
+    // What this brings about may start and abort jobs, but no machine reports before it is advanced again.
+    for (let i = 0; i < this.#reported.length; i++) {
+      const job = this.#reported[i] as SimJob;
+      const result = this.#results[i];
+      if (node.unstopped.size > 0 && result !== undefined) node.unstopped.delete(job);
+      if (job.node === node && job.turn === this.#turns[i]) this.#say(node, job, result);
+    }
+    this.#reported.length = 0;
+    this.#results.length = 0;
+    this.#turns.length = 0;
   }
 
-  /** What a node says arrives after its way through the network, unless it is cut off. */
-  #answer(node: SimNode, job: SimJob, result: AttemptResult): void {
-    if (node.rttUs === 0 && !node.faults.partitioned) return this.#end(job, result);
-    const { attempt } = job;
-    this.#report(node, () => {
-      if (job.attempt === attempt) this.#end(job, result);
-    });
+  /** What a node says arrives after its way through the network, or when it is no longer cut off. */
+  #say(node: SimNode, job: SimJob, result: AttemptResult | undefined): void {
+    if (node.faults.partitioned) node.unsent.push({ job, turn: job.turn, result });
+    else if (node.rttUs > 0) this.#mail.push(this.now + node.rttUs, { job, turn: job.turn, result });
+    else if (result === undefined) this.#begin(job);
+    else this.#end(job, result);
   }
 
-  #report(node: SimNode, tell: () => void): void {
-    if (node.faults.partitioned) return;
-    if (node.rttUs === 0) tell();
-    else this.#script.push(this.now + node.rttUs, tell);
+  #read({ job, turn, result }: Letter): void {
+    if (job.node === undefined || job.turn !== turn) return;
+    if (result === undefined) this.#begin(job);
+    else this.#end(job, result);
   }
 
   #begin(job: SimJob): void {
-    if (job.attempt === undefined || job.isSettled) return;
-    if (job.attempt.silence.isInHeap) this.#silences.remove(job.attempt.silence);
+    if (job.isSettled) return;
+    this.#hush(job);
     job.firstByteAt = this.now;
     this.#observer.firstByte?.(job, this.now);
-    this.#clients.firstByte?.(job.task.id, this.now);
-    this.#apply({ kind: 'attempt-first-byte', taskId: job.task.id });
+    this.#clients.firstByte?.(job.id, this.now);
+    this.#apply({ kind: 'attempt-first-byte', taskId: job.id });
   }
 
   #submit(request: Request): void {
-    const { task } = request;
     const job = new SimJob(request, this.now);
     this.#observer.submitted?.(job, this.now);
-    if (this.#policy === undefined) return this.#settle(job, { kind: 'lost' });
-    this.#jobs.set(task.id, job);
-    this.#apply({ kind: 'submit', task });
+    if (this.#policy === undefined) return this.#settle(job, LOST);
+    this.#jobs.add(job);
+    const { tasksMax, restartUs } = this.#process;
+    if (tasksMax > 0 && this.#jobs.size > tasksMax) return this.crash(restartUs);
+    this.#apply({ kind: 'submit', task: request.task });
   }
 
   #apply(event: SchedulerEvent): void {
-    if (this.#policy === undefined) return;
-    this.#policy.apply(event, this.now, this.#sink);
+    const policy = this.#policy;
+    if (policy === undefined) return;
+    policy.apply(event, this.now, this.#sink);
+    if (this.#aborted.length > 0) this.#performAborts();
+    this.#wakeAt = policy.nextWakeAt();
+  }
+
+  #performAborts(): void {
     while (this.#aborted.length > 0) this.#end(this.#aborted.pop() as SimJob, ABORTED);
   }
 
@@ -248,11 +287,11 @@ export class Simulation {
       admitted() {},
       assign: (taskId, nodeId, attempt) => this.#start(taskId, nodeId, attempt),
       degraded: (taskId, { index, verdict }) => {
-        if (verdict === 'taken') this.#lessen(taskId, index);
+        if (verdict === 'taken') this.#jobs.get(taskId)?.lessen(index);
       },
       abort: (taskId) => {
         const job = this.#jobs.get(taskId);
-        if (job?.attempt !== undefined) this.#aborted.push(job);
+        if (job?.node !== undefined) this.#aborted.push(job);
       },
       outcome: (taskId, outcome) => {
         const job = this.#jobs.get(taskId);
@@ -265,139 +304,119 @@ export class Simulation {
     };
   }
 
+  #createMachineSink(): MachineSink {
+    const report = (job: SimJob, result: AttemptResult | undefined): void => {
+      this.#reported.push(job);
+      this.#results.push(result);
+      this.#turns.push(job.turn);
+    };
+    return {
+      firstByte: (job) => report(job as SimJob, undefined),
+      ended: (job, result) => report(job as SimJob, result),
+    };
+  }
+
   #start(taskId: TaskId, nodeId: NodeId, number: number): void {
     const job = this.#jobs.get(taskId) as SimJob;
     const node = this.nodes.get(nodeId) as SimNode;
     this.hash.add(ASSIGNED + node.index, taskId, this.now);
     job.attempts = number;
+    job.turn += 1;
     job.sentAt = this.now;
+    if (job.firstSentAt < 0) job.firstSentAt = this.now;
     job.firstByteAt = -1;
     job.nodeIndex = node.index;
-    if (job.firstSentAt < 0) job.firstSentAt = this.now;
-    job.attempt = { node, number, silence: new HeapSlot<SimJob>(job, taskId) };
+    job.node = node;
     this.#observer.assigned?.(job, nodeId, this.now);
     const { firstByteUs } = (this.#policy as Policy).attemptLimits(taskId);
-    if (firstByteUs > 0) this.#silences.push(job.attempt.silence, this.now + firstByteUs);
-    const failure = failureOf(node, job);
-    if (failure !== undefined) return this.#failLater(job, failure);
-    if (node.faults.hangs) return;
+    if (firstByteUs > 0) this.#silences.push(job.silenceSlot(), this.now + firstByteUs);
+    const failure = node.failureOf(job);
+    if (failure !== undefined) return this.#failLater(node, job, failure);
     node.machine.start(job, job.task.model, this.now);
     this.touch(node);
   }
 
-  #failLater(job: SimJob, failure: FailureKind): void {
-    const { attempt } = job;
-    const afterUs = attempt?.node.faults.partitioned === true ? CONNECT_TIMEOUT_US : FAST_FAILURE_US;
-    this.#script.push(this.now + afterUs, () => {
-      if (job.attempt === attempt) this.#end(job, failed(failure));
-    });
-  }
-
-  #lessen(taskId: TaskId, index: number): void {
-    const job = this.#jobs.get(taskId);
-    const alternative = job?.task.alternatives?.[index];
-    if (job === undefined || alternative === undefined || !('workUs' in alternative)) return;
-    const { model, needs, workUs, firstByteWorkUs } = alternative;
-    const share = workUs / job.task.workUs;
-    job.demand = lessDemand(job.demand, share);
-    job.share *= share;
-    job.task = { ...job.task, model, needs, workUs, firstByteWorkUs };
+  #failLater({ faults }: SimNode, job: SimJob, failure: FailureKind): void {
+    const afterUs = faults.partitioned ? CONNECT_TIMEOUT_US : Math.ceil(FAST_FAILURE_US * faults.hostLoad);
+    this.#mail.push(this.now + afterUs, { job, turn: job.turn, result: failed(failure) });
   }
 
   #end(job: SimJob, result: AttemptResult): void {
-    const { attempt } = job;
-    if (attempt === undefined) return;
-    job.attempt = undefined;
-    if (attempt.silence.isInHeap) this.#silences.remove(attempt.silence);
-    if (result.kind !== 'ok') {
-      attempt.node.machine.abort(job, this.now);
-      this.touch(attempt.node);
+    const { node } = job;
+    if (node === undefined) return;
+    job.node = undefined;
+    this.#hush(job);
+    if (result.kind !== 'ok') this.#stop(node, job);
+    this.#observer.attemptEnded?.(job, node.spec.id, this.now);
+    if (job.isSettled) this.#jobs.delete(job);
+    const isBroken = result.kind === 'failed' && job.task.stream && job.firstByteAt >= 0;
+    const told = isBroken ? { ...result, retryable: false } : result;
+    this.#apply({ kind: 'attempt-ended', taskId: job.id, result: told });
+  }
+
+  /** Whoever cannot be told goes on working for nobody until he can. */
+  #stop(node: SimNode, job: SimJob): void {
+    if (node.faults.partitioned) {
+      node.unstopped.add(job);
+      return;
     }
-    this.#observer.attemptEnded?.(job, attempt.node.spec.id, this.now);
-    if (job.isSettled) this.#jobs.delete(job.task.id);
-    this.#apply({ kind: 'attempt-ended', taskId: job.task.id, result });
+    node.machine.abort(job, this.now);
+    this.touch(node);
+  }
+
+  #hush({ silence }: SimJob): void {
+    if (silence?.isInHeap === true) this.#silences.remove(silence);
   }
 
   #settle(job: SimJob, end: JobEnd): void {
     job.isSettled = true;
-    if (job.attempt === undefined) this.#jobs.delete(job.task.id);
+    if (job.node === undefined) this.#jobs.delete(job);
     this.#observer.outcome?.(job, end, this.now);
-    this.#clients.outcome(job.task.id, end, this.now);
+    this.#clients.outcome(job.id, end, this.now);
   }
 
   #lose(job: SimJob): void {
-    const { attempt } = job;
-    if (attempt !== undefined) {
-      job.attempt = undefined;
-      if (attempt.silence.isInHeap) this.#silences.remove(attempt.silence);
-      attempt.node.machine.abort(job, this.now);
-      this.touch(attempt.node);
-      this.#observer.attemptEnded?.(job, attempt.node.spec.id, this.now);
+    const { node } = job;
+    if (node !== undefined) {
+      job.node = undefined;
+      this.#hush(job);
+      this.#stop(node, job);
+      this.#observer.attemptEnded?.(job, node.spec.id, this.now);
     }
-    if (job.isSettled) return;
-    job.isSettled = true;
-    this.#observer.outcome?.(job, { kind: 'lost' }, this.now);
-    this.#clients.outcome(job.task.id, { kind: 'lost' }, this.now);
+    if (!job.isSettled) this.#settle(job, LOST);
   }
 
-  #register(node: SimNode, memory: NodeMemory | undefined): void {
-    this.#registered.add(node.spec.id);
-    this.#apply({ kind: 'node-registered', node: node.spec, ...(memory === undefined ? {} : { memory }) });
-  }
-
-  #beatLater(node: SimNode): void {
-    this.#script.push(this.now + node.beatUs, () => {
-      this.#beat(node);
-      this.#beatLater(node);
-    });
+  #resetAll(node: SimNode): void {
+    for (const job of this.#jobs.all()) if (job.node === node) this.#say(node, job, failed('reset'));
   }
 
   /** A heartbeat and a probe in one: whether it answers, and what it says of itself. */
   #beat(node: SimNode): void {
-    const { dead, partitioned, staleReadings } = node.faults;
+    const { dead, partitioned, hostLoad } = node.faults;
+    this.#beats.update(node.beatPlace, this.now + Math.ceil(node.beatUs * hostLoad));
     const nodeId = node.spec.id;
     const isReached = !dead && !partitioned;
     if (this.#policy === undefined) return;
     if (!this.#registered.has(nodeId)) {
-      if (isReached) this.#register(node, undefined);
+      if (isReached) this.register(node);
       return;
     }
     this.#apply({ kind: 'node-probed', nodeId, alive: isReached });
     if (!isReached) return;
     if (node.spec.heartbeats) this.#apply({ kind: 'node-heartbeat', nodeId });
-    const reading = staleReadings ? undefined : node.machine.reading?.(this.now);
+    const reading = node.reading(this.now);
     if (reading !== undefined) this.#apply({ kind: 'node-reading', nodeId, reading });
   }
 }
 
+const TICK: SchedulerEvent = Object.freeze({ kind: 'tick' });
 const ABORTED: AttemptResult = Object.freeze({ kind: 'aborted' });
+const TIMED_OUT: AttemptResult = failed('timeout');
+const LOST: JobEnd = Object.freeze({ kind: 'lost' });
 /** What is hashed of an assignment is its node, above all kinds of outcomes. */
 const OUTCOME_KINDS = ['served', 'degraded', 'rejected', 'evicted', 'failed', 'cancelled'];
 const ASSIGNED = 16;
 
 function failed(failure: FailureKind): AttemptResult {
   return { kind: 'failed', failure, retryable: true };
-}
-
-/** How an attempt fails at once, by the node's faults; undefined when it does not. */
-function failureOf({ faults }: SimNode, job: SimJob): FailureKind | undefined {
-  if (faults.dead || faults.partitioned) return 'connect';
-  if (faults.refuses) return 'refused';
-  if (faults.failShare > 0 && drawOf(job) < faults.failShare) return 'server-error';
-  return undefined;
-}
-
-/** Uniform in [0, 1), the same for the same attempt under every policy. */
-function drawOf({ task, attempts }: SimJob): number {
-  const hash = new DecisionHash();
-  hash.add(attempts, task.id, 0);
-  return Number.parseInt(hash.digest().slice(0, 8), 16) / 4_294_967_296;
-}
-
-function lessDemand(demand: Job['demand'], share: number): Job['demand'] {
-  if (demand.kind === 'work') return { ...demand, workUs: Math.max(1, Math.round(demand.workUs * share)) };
-  if (demand.kind === 'image') return { ...demand, units: demand.units * share };
-  if (demand.kind === 'text')
-    return { ...demand, outputTokens: Math.max(1, Math.round(demand.outputTokens * share)) };
-  return demand;
 }
