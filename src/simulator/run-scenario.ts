@@ -3,15 +3,20 @@
  * Deterministic but for the wall time.
  */
 import type { DurationUs, MonoUs } from '../base/units.ts';
+import { createClients, type RunClients } from './clients/create-clients.ts';
+import { sampleMix } from './clients/sample-mix.ts';
 import { scheduleFaults } from './faults/faults.ts';
+import { buildFleet } from './fleets/build-fleet.ts';
+import { fleetCapacity } from './fleets/capacity.ts';
+import type { Mix } from './fleets/mix.ts';
 import type { Demand } from './machines/machine.ts';
 import { Recorder } from './measure/recorder.ts';
 import type { Disturbance } from './measure/recovery.ts';
 import type { PolicyReport } from './measure/report.ts';
 import { Sampler } from './measure/sampler.ts';
 import type { Samples } from './measure/samples.ts';
-import { type MixPart, PARTS, type Parts } from './parts.ts';
 import type { Policy } from './policies/policy.ts';
+import { createPolicy } from './policies/registry.ts';
 import type { NodeGroup, PolicySpec, Scenario, StreamSpec } from './scenario/types.ts';
 import type { SimNode } from './sim-node.ts';
 import { Simulation } from './simulation.ts';
@@ -28,17 +33,12 @@ export interface RunResult {
   readonly samples?: Samples;
 }
 
-export function runScenario(
-  scenario: Scenario,
-  spec: PolicySpec,
-  seed: number,
-  parts: Parts = PARTS,
-): RunResult {
+export function runScenario(scenario: Scenario, spec: PolicySpec, seed: number): RunResult {
   const startedAt = performance.now();
-  const stage = stageOf(scenario, seed, parts);
+  const stage = stageOf(scenario, seed);
   const { nodes, recorder, sampler, clients } = stage;
   const simulation = new Simulation({
-    createPolicy: () => parts.createPolicy(spec, seed),
+    createPolicy: () => createPolicy(spec, seed),
     nodes,
     clients,
     observer: recorder,
@@ -47,7 +47,7 @@ export function runScenario(
   schedule(simulation, scenario, stage);
   scheduleFaults(simulation, scenario.faults, scenario.fleet);
   simulation.runUntil(scenario.spanUs + scenario.drainUs);
-  clients.finish?.(simulation.now);
+  clients.finish(simulation.now);
   const report = recorder.report(simulation.jobs(), {
     decisionHash: simulation.hash.digest(),
     now: simulation.now,
@@ -60,26 +60,26 @@ interface Stage {
   readonly nodes: readonly SimNode[];
   readonly recorder: Recorder;
   readonly sampler: Sampler | undefined;
-  readonly clients: ReturnType<Parts['createClients']>;
+  readonly clients: RunClients;
 }
 
-function stageOf(scenario: Scenario, seed: number, parts: Parts): Stage {
+function stageOf(scenario: Scenario, seed: number): Stage {
   const { streams } = scenario;
-  const mixes = new Map(streams.map((stream) => [stream, mixOf(stream, seed, parts)]));
+  const mixes = new Map(streams.map((stream) => [stream, mixOf(stream, seed)]));
   const fleet = { seed, mix: [...mixes.values()].flat() };
-  const nodes = parts.buildFleet(scenario.fleet, fleet);
-  const capacities = new Map([...mixes].map(([stream, mix]) => [stream, parts.fleetCapacity(nodes, mix)]));
+  const nodes = buildFleet(scenario.fleet, fleet);
+  const capacities = new Map([...mixes].map(([stream, mix]) => [stream, fleetCapacity(nodes, mix)]));
   const capacity = streams.map((stream) => capacities.get(stream)?.workUsPerUs ?? 0);
   const sampler = samplerOf(scenario, capacity);
   const recorder = recorderOf(scenario, { nodes, capacity, sampler });
-  const clients = parts.createClients({
+  const clients = createClients({
     streams,
     spanUs: scenario.spanUs,
     seed,
     mixPerSecond: (stream) => capacities.get(stream)?.requestsPerSecond ?? 0,
     bestServiceUs: bestServiceOf(
       // Their twins: what a user may expect does not change with a fault.
-      parts.buildFleet(scenario.fleet, fleet),
+      buildFleet(scenario.fleet, fleet),
       scenario.fleet,
       fleet.mix[0]?.demands[0],
     ),
@@ -89,8 +89,8 @@ function stageOf(scenario: Scenario, seed: number, parts: Parts): Stage {
 }
 
 /** What a stream asks of each of its models. */
-function mixOf(stream: StreamSpec, seed: number, parts: Parts): readonly MixPart[] {
-  const demands = parts.sampleMix(stream, MIX_SAMPLES, seed);
+function mixOf(stream: StreamSpec, seed: number): Mix {
+  const demands = sampleMix(stream, MIX_SAMPLES, seed);
   return stream.models.map(({ id, share }) => ({ model: id, share, demands }));
 }
 

@@ -120,7 +120,7 @@ class Crowd implements RunClients {
     user.isOut = true;
     this.#out.set(user.taskId, user);
     if (user.source.law.stream.users.hangsUp) this.#setTimer(user, now + user.deadlineUs);
-    sink.submit({ task: taskOf(user, now), demand: user.demand, noise: user.noise });
+    sink.submit({ task: taskOf(user, now), demand: user.demand, noise: user.noise, user });
   }
 
   #returnAfterUs(user: UserRecord, end: FailedTry): DurationUs | undefined {
