@@ -25,6 +25,12 @@ export interface Job {
   firstSentAt: MonoUs;
 }
 
+/** Blocks of prompts that were looked up, and those of them that were there. */
+export interface PrefixStats {
+  readonly blocksAsked: number;
+  readonly blocksHit: number;
+}
+
 /** What a machine reports while it is advanced. */
 export interface MachineSink {
   firstByte(job: Job): void;
@@ -53,6 +59,8 @@ export interface Machine {
   readonly swaps: number;
   /** The engine's own account of itself; absent when it gives none. */
   reading?(now: MonoUs): EngineReading;
+  /** Of prompts whose beginning an engine may remember; absent where it remembers none. */
+  readonly prefixStats?: PrefixStats | undefined;
   /** Time for a job of this demand alone on the idle machine, at its present speed, without noise and swap. */
   serviceUs(demand: Demand): DurationUs;
   /** Requests per second of such a mix that it does while it is kept full: what capacity is reckoned by. */

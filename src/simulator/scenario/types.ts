@@ -39,6 +39,8 @@ export interface NodeGroup {
   readonly speed: number;
   readonly speedSigma: number;
   readonly engine: EngineSpec;
+  /** Which language models it serves: 70 billion parameters over four cards (the default), or 7 to 8 on one. */
+  readonly textSize?: 'large' | 'small';
   readonly models: readonly ModelId[];
   /** Models that fit into its memory at once, and the time that loading another one takes; 0 models: all fit. */
   readonly residentMax: number;
@@ -56,7 +58,7 @@ export interface NodeGroup {
 export type EngineSpec =
   /** Tasks beside each other do not touch. */
   | { readonly kind: 'slots'; readonly slots: number }
-  /** Up to `batchMax` pictures together in one pass of `a + c * batch`. */
+  /** Up to `batchMax` pictures (of 512 x 512 at 30 steps) together in one pass of `a + c * pictures`. */
   | { readonly kind: 'image-batch'; readonly batchMax: number }
   /** Continuous batching: steps of `a + b * sequences + c * context`, prefill, a bound on cached tokens. */
   | {

@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { Demand } from './demand.ts';
 import { referenceWorkUs } from './reference-work.ts';
-import { soloTimeOf } from './solo-time.ts';
+import { hardwareTimes, type TimeOf } from './hardware-times.ts';
+
+function soloTimeOf(hardware: string): TimeOf {
+  return hardwareTimes(hardware, 'large').soloUs;
+}
 
 const DEMANDS: readonly Demand[] = [
   { kind: 'work', workUs: 1_234_567 },
@@ -10,7 +14,7 @@ const DEMANDS: readonly Demand[] = [
   { kind: 'embedding', tokens: 400 },
 ];
 
-describe('soloTimeOf', () => {
+describe('hardwareTimes().soloUs', () => {
   test.each(DEMANDS)('of the reference accelerator is the work of $kind', (demand) => {
     expect(Math.abs(soloTimeOf('A100')(demand) - referenceWorkUs(demand))).toBeLessThan(1);
     expect(soloTimeOf('reference')(demand)).toBe(referenceWorkUs(demand));
