@@ -15,6 +15,8 @@ export class DeadlineWindow {
   readonly #met: number[] = Array.from({ length: BUCKETS }, () => 0);
   readonly #missed: number[] = Array.from({ length: BUCKETS }, () => 0);
   #bucket = 0;
+  /** When the next bucket begins. */
+  #nextAt: MonoUs = Number(BUCKET_US);
   /** Sums over all buckets. */
   #metInAll = 0;
   #missedInAll = 0;
@@ -53,6 +55,7 @@ export class DeadlineWindow {
   }
 
   #advance(now: MonoUs): void {
+    if (now < this.#nextAt) return;
     const bucket = Math.floor(now / BUCKET_US);
     for (let next = Math.max(this.#bucket + 1, bucket - BUCKETS + 1); next <= bucket; next++) {
       this.#metInAll -= this.#met[next % BUCKETS] as number;
@@ -60,7 +63,8 @@ export class DeadlineWindow {
       this.#met[next % BUCKETS] = 0;
       this.#missed[next % BUCKETS] = 0;
     }
-    this.#bucket = Math.max(this.#bucket, bucket);
+    this.#bucket = bucket;
+    this.#nextAt = (bucket + 1) * BUCKET_US;
   }
 }
 

@@ -44,7 +44,7 @@ export function queueEvidence(
   gatesUs: readonly DurationUs[],
   config: LadderConfig,
 ): QueueEvidence {
-  let worst = { pressure: 0, className: '', drainUs: 0, targetUs: 0 };
+  let worst: LaneEvidence = NO_QUEUE;
   let depth = 0;
   for (const lane of lanes) {
     if (lane.tasks === 0) continue;
@@ -54,7 +54,8 @@ export function queueEvidence(
   }
   const depthMax = depth < config.depthMax ? config.depthMax : depthLimit(lanes, config);
   const pressure = Math.min(PRESSURE_MAX, Math.max(worst.pressure, depth / depthMax));
-  return { ...worst, pressure, depth, depthMax };
+  const { className, drainUs, targetUs } = worst;
+  return { pressure, className, drainUs, targetUs, depth, depthMax };
 }
 
 type LaneEvidence = Pick<QueueEvidence, 'pressure' | 'className' | 'drainUs' | 'targetUs'>;
@@ -64,7 +65,7 @@ function laneEvidence(lane: Lane, gatesUs: readonly DurationUs[], config: Ladder
   const floorUs = SERVICE_TIMES_MIN * typicalServiceUs(lane);
   let weights = 0;
   for (const laneClass of lane.classes) if (laneClass.tasks > 0) weights += laneClass.classRecord.weight;
-  let worst: LaneEvidence = { pressure: 0, className: '', drainUs: 0, targetUs: 0 };
+  let worst: LaneEvidence = NO_QUEUE;
   for (const laneClass of lane.classes) {
     if (laneClass.tasks === 0) continue;
     const { classRecord } = laneClass;
@@ -92,7 +93,9 @@ function typicalServiceUs(lane: Lane): DurationUs {
 /** In a large fleet more may wait before it is long. */
 function depthLimit(lanes: readonly Lane[], config: LadderConfig): number {
   let slots = 0;
-  for (const pool of poolsOf(lanes)) slots += pool.openSlots;
+  const [only] = lanes;
+  if (lanes.length === 1 && only !== undefined) for (const pool of only.pools) slots += pool.openSlots;
+  else for (const pool of poolsOf(lanes)) slots += pool.openSlots;
   return Math.max(config.depthMax, slots * WAITING_PER_SLOT_MIN);
 }
 
@@ -118,6 +121,5 @@ export function memoryEvidence(lanes: readonly Lane[], now: MonoUs): Ratio | und
 }
 
 function poolsOf(lanes: readonly Lane[]): ReadonlySet<Pool> {
-  const [only] = lanes;
-  return new Set(lanes.length === 1 ? only?.pools : lanes.flatMap((lane) => lane.pools));
+  return new Set(lanes.flatMap((lane) => lane.pools));
 }

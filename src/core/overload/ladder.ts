@@ -113,11 +113,11 @@ export class Ladder {
   }
 
   /** Takes a sample of every model. O(models x lanes x classes), and nodes where they tell memory. */
-  sample(now: MonoUs, lanes: ReadonlyMap<string, Lane>): void {
+  sample(now: MonoUs): void {
     if (this.override !== null && now >= this.override.until) this.override = null;
     let isQuiet = this.override === null;
     for (const ladder of this.models.values()) {
-      dropGone(ladder.lanes, lanes);
+      dropGone(ladder.lanes);
       const memoryUse = this.#readsMemory ? memoryEvidence(ladder.lanes, now) : undefined;
       const queue = queueEvidence(ladder.lanes, ladder.gatesUs, this.#config);
       ladder.sample({ memoryUse, queue }, now, this.#config);
@@ -175,9 +175,6 @@ function domainOf(lane: Lane): number {
 }
 
 /** Lanes end when pools come or go; the tasks that wait are laid into new ones. */
-function dropGone(own: Lane[], lanes: ReadonlyMap<string, Lane>): void {
-  for (let i = own.length - 1; i >= 0; i--) {
-    const lane = own[i] as Lane;
-    if (lanes.get(lane.key) !== lane) own.splice(i, 1);
-  }
+function dropGone(own: Lane[]): void {
+  for (let i = own.length - 1; i >= 0; i--) if (own[i]?.isGone === true) own.splice(i, 1);
 }

@@ -151,6 +151,7 @@ export class Fleet {
   relay(classes: readonly ClassRecord[]): void {
     this.#classes = classes;
     for (const lane of this.lanes.values()) {
+      lane.isGone = true;
       for (const pool of lane.pools) {
         pool.lanes.length = 0;
         pool.backloggedLanes = 0;

@@ -57,7 +57,10 @@ export class ClassRecord {
   readonly counters: ServedCounters;
   readonly queued: Holding = { tasks: 0, workUs: 0, bytes: 0 };
   readonly flows: Map<TenantId, Flow> = new Map();
-  /** Flows with queued tasks by queued work; a key may tell of more than is left, see `heaviestFlow`. */
+  /**
+   * Flows by queued work, those that have none left too; a key may tell of more than is left, see `heaviestFlow`. So most
+   * tasks come and go without a change here.
+   */
   readonly victims: KeyedHeap<Flow> = new KeyedHeap<Flow>();
 
   constructor(
@@ -78,9 +81,15 @@ export class ClassRecord {
       const top = this.victims.peek();
       if (top === undefined) return undefined;
       const { queued } = top;
-      if (this.victims.leastKey === -queued.workUs) return top;
-      this.victims.update(top.slot, -queued.workUs);
+      if (queued.tasks === 0) this.forgetVictim(top);
+      else if (this.victims.leastKey === -queued.workUs) return top;
+      else this.victims.update(top.slot, -queued.workUs);
     }
+  }
+
+  /** A flow without queued tasks is none to take one from. */
+  forgetVictim(flow: Flow): void {
+    if (flow.slot.isInHeap) this.victims.remove(flow.slot);
   }
 }
 
@@ -106,7 +115,7 @@ export class Flow {
   newest: TaskRecord | null = null;
   readonly laneFlows: LaneFlow[] = [];
   #lastLaneFlow: LaneFlow | undefined;
-  /** Place among the flows of the class that have queued tasks. */
+  /** Place among the flows of the class by queued work. */
   readonly slot: HeapSlot<Flow>;
 
   constructor(classRecord: ClassRecord, owner: FlowOwner) {
@@ -118,7 +127,7 @@ export class Flow {
     this.slot = new HeapSlot<Flow>(this, owner.order);
   }
 
-  /** Books a task as queued. O(log flows). */
+  /** Books a task as queued. O(log flows), O(1) while the flow has had as much queued before. */
   enter(task: TaskRecord): void {
     let older = this.newest;
     // Who gave its place to another has its own in the order of arrival back. O(arrived since), paid for by a budget.
@@ -134,11 +143,11 @@ export class Flow {
     book(this.classRecord.queued, task, 1);
     book(this.tenantQueued, task, 1);
     const victims = this.classRecord.victims;
-    if (this.slot.isInHeap) victims.update(this.slot, -this.queued.workUs);
-    else victims.push(this.slot, -this.queued.workUs);
+    if (!this.slot.isInHeap) victims.push(this.slot, -this.queued.workUs);
+    else if (victims.keyOf(this.slot) > -this.queued.workUs) victims.update(this.slot, -this.queued.workUs);
   }
 
-  /** Books a task as no longer queued. O(log flows). */
+  /** Books a task as no longer queued. O(1). */
   leave(task: TaskRecord): void {
     if (task.older !== null) task.older.newer = task.newer;
     else this.oldest = task.newer;
@@ -149,8 +158,6 @@ export class Flow {
     book(this.queued, task, -1);
     book(this.classRecord.queued, task, -1);
     book(this.tenantQueued, task, -1);
-    const victims = this.classRecord.victims;
-    if (this.queued.tasks === 0) victims.remove(this.slot);
   }
 
   /** Its place in a lane, or undefined where it never waited. O(lanes that it waited in), one step for the last asked. */

@@ -161,6 +161,8 @@ export class Lane {
   readonly model: string;
   /** Whether some of its nodes are of a group, so that not every task may take every node. */
   readonly hasGroups: boolean;
+  /** Its pools came or went: nothing is laid into it any more. */
+  isGone = false;
   tasks = 0;
   workUs: RefUs = 0;
   /** Fairness between lanes that share a node: served work over the weight of the classes waiting. */

@@ -140,7 +140,9 @@ function succeeded(
   node: NodeRecord,
   done: { readonly elapsedUs: DurationUs; readonly usage: Usage | undefined },
 ): void {
-  const actualUs = workModelOf(state, task.spec.model).actual(done.usage, task.workUs);
+  const { usage } = done;
+  const actualUs =
+    usage === undefined ? task.workUs : workModelOf(state, task.spec.model).actual(usage, task.workUs);
   const inflight = node.meanInflight(task, state.now);
   node.learn(task.spec.model, actualUs, done.elapsedUs, inflight);
   if (node.concurrency !== null)

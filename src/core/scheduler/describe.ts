@@ -133,6 +133,7 @@ function queueView(state: SchedulerState, now: MonoUs): QueueView {
     byClass.set(record.config.name, group);
     const ofClass = new Map<string, Group>();
     for (const flow of record.victims) {
+      if (flow.queued.tasks === 0) continue;
       const waitMs = flow.oldest === null ? 0 : (now - flow.oldest.submittedAt) / 1_000;
       group.oldestWaitMs = Math.max(group.oldestWaitMs, waitMs);
       if (byTenant.size < TENANTS_SHOWN_MAX || byTenant.has(flow.tenant))

@@ -66,7 +66,7 @@ function relay(state: SchedulerState, classes: ClassRecord[], config: SchedulerC
   state.classByName = new Map(classes.map((record) => [record.config.name, record]));
   state.fleet.relay(classes);
   state.heldLanes.clear();
-  for (const task of state.tasks.values()) moveFlow(state, task, config, previous);
+  for (const task of state.tasks.inOrder()) moveFlow(state, task, config, previous);
   const lanes = new Set<Lane>();
   for (const task of tasks) {
     const lane = state.fleet.laneFor(task.spec.model, task.spec.needs, task.spec.tenant);

@@ -66,7 +66,7 @@ function advance(state: SchedulerState): void {
   }
   while (state.nodeTimers.leastKey <= state.now) nodeTimerFired(state, state.nodeTimers.peek() as NodeRecord);
   relayWhenDue(state);
-  if (state.ladder.sampleAt <= state.now) state.ladder.sample(state.now, state.fleet.lanes);
+  if (state.ladder.sampleAt <= state.now) state.ladder.sample(state.now);
   if (state.heldRecheckAt > state.now) return;
   state.heldRecheckAt = Number.POSITIVE_INFINITY;
   for (const lane of [...state.heldLanes]) {
@@ -145,5 +145,5 @@ function overrideLadder(state: SchedulerState, wish: LadderWish | null): void {
 function shutDown(state: SchedulerState): void {
   state.isShuttingDown = true;
   noteShutdown(state);
-  for (const task of [...state.tasks.values()]) if (!task.isRunning) evict(state, task, 'shutting-down');
+  for (const task of state.tasks.inOrder()) if (!task.isRunning) evict(state, task, 'shutting-down');
 }

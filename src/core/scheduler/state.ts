@@ -4,7 +4,7 @@
  */
 import { KeyedHeap } from '../../base/keyed-heap.ts';
 import { createPrng, type Prng } from '../../base/prng.ts';
-import type { MonoUs, TaskId, TenantId } from '../../base/units.ts';
+import type { MonoUs, TenantId } from '../../base/units.ts';
 import { Gates } from '../admission/gates.ts';
 import { PredictionMargin } from '../admission/margin.ts';
 import { RetryMarks } from '../admission/retry-marks.ts';
@@ -22,7 +22,8 @@ import { Fleet } from '../placement/fleet.ts';
 import { DeadlineWheel } from '../queue/deadline-wheel.ts';
 import { ClassRecord, effectiveWeights, Flow, type Holding } from '../queue/flow.ts';
 import type { Lane } from '../queue/lane.ts';
-import { type TaskRecord, TaskRecords } from '../queue/task-record.ts';
+import { LiveTasks } from '../queue/live-tasks.ts';
+import { TaskRecords } from '../queue/task-record.ts';
 import { GENERIC_PROFILE, WorkModel } from '../request/work.ts';
 import type { Outcome } from '../request/outcome.ts';
 import { RetryBudget } from '../retry/budget.ts';
@@ -63,7 +64,7 @@ export interface SchedulerState {
   tenantWeights: Map<TenantId, number>;
   readonly fleet: Fleet;
   /** Every task without an outcome or with a permit not yet released. */
-  readonly tasks: Map<TaskId, TaskRecord>;
+  readonly tasks: LiveTasks;
   readonly records: TaskRecords;
   /** Tasks that may go on with a lesser answer; looked at before the event ends, and empty between events. */
   readonly degrading: PendingEnd[];
@@ -120,7 +121,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
     classByName: new Map(classes.map((record) => [record.config.name, record])),
     tenantWeights: new Map(),
     fleet: new Fleet(classes),
-    tasks: new Map(),
+    tasks: new LiveTasks(),
     records: new TaskRecords(),
     degrading: [],
     offered: null,
@@ -230,7 +231,11 @@ function tenantHolding(state: SchedulerState, tenant: TenantId): Holding {
 }
 
 function forgetIdleFlows(record: ClassRecord): void {
-  for (const [tenant, flow] of record.flows) if (flow.isIdle) record.flows.delete(tenant);
+  for (const [tenant, flow] of record.flows) {
+    if (!flow.isIdle) continue;
+    record.forgetVictim(flow);
+    record.flows.delete(tenant);
+  }
 }
 
 export function workModelOf(state: SchedulerState, model: string): WorkModel {
