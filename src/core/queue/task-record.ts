@@ -1,22 +1,24 @@
 /**
  * A task inside the scheduler: the spec, its place in every structure (intrusive links, so that cancel by handle
  * needs no search), and what happened to it. One object per live task, which another task has later: nothing here outlives
- * the outcome, every field is public, and `renew` resets each that the structures do not; a test compares.
+ * the outcome, every field is public, and `renew` resets each that the structures do not; a test compares. Its numbers and
+ * yes-or-no facts are in task-numbers.ts.
  */
 import { invariant } from '../../base/assert.ts';
-import type { DurationUs, MonoUs, NodeId, RefUs, TaskId } from '../../base/units.ts';
+import type { MonoUs, NodeId, RefUs, TaskId } from '../../base/units.ts';
 import type { Standing } from '../admission/retry-shed.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Reservation } from '../limits/index.ts';
 import type { ModelLadder } from '../overload/model-ladder.ts';
 import type { TaskSpec } from '../request/task.ts';
+import { TaskNumbers } from './task-numbers.ts';
 import type { Flow, ServedCounter } from './flow.ts';
 import type { Lane, LaneFlow, Octave } from './lane.ts';
 
 /** No task. */
 export const NOBODY: TaskId = -1;
 
-export class TaskRecord {
+export class TaskRecord extends TaskNumbers {
   // First what neighbours in a queue look at: most of them are not in the cache, and so cost one line each.
   /** By what the lane knows it among those of its flow and size, or -1 (see deadline-heap.ts). */
   queueHandle = -1;
@@ -30,18 +32,7 @@ export class TaskRecord {
   spec: TaskSpec;
   /** Index of the alternative that stands in, or -1; those before it were taken or passed over. */
   alternative = -1;
-  /** Raised over the spec's for a class default that no node could meet. */
-  deadlineAt: MonoUs = 0;
-  submittedAt: MonoUs = 0;
   flow: Flow;
-  workUs: RefUs = 0;
-  /** Work that must be done by the deadline: up to the first byte for streams. */
-  deadlineWorkUs: RefUs = 0;
-  isRunning = false;
-  /** The outcome was given; only the node's permit is still out. */
-  isSettled = false;
-  /** It was told a place in line (see scheduler/retry-hint.ts), which is kept for it if the refusal stands. */
-  isTold = false;
   /** Whether it is a repeated request, once that was asked. */
   standing: Standing | null = null;
   /** The spec's, once it was worked out. */
@@ -54,12 +45,8 @@ export class TaskRecord {
   lane: Lane | null = null;
   laneFlow: LaneFlow | null = null;
   octave: Octave | null = null;
-  /** The busy node that this waiting task expects to take, and the time it would occupy there. */
+  /** The busy node that this waiting task expects to take. */
   reservedNode: NodeRecord | null = null;
-  reservedUs: DurationUs = 0;
-  /** When it would be done there, and until when that estimate is used without choosing anew. */
-  reservedDoneAt: MonoUs = 0;
-  reservedUntil: MonoUs = 0;
 
   /** The attempt under way, and the nodes that failed before. */
   node: NodeRecord | null = null;
@@ -67,30 +54,10 @@ export class TaskRecord {
   attempts = 0;
   triedNodes: NodeId[] | null = null;
   brokenNodes = 0;
-  isAborting = false;
   /** The task for which it is asked to give its place, while its abort is under way; once in its life. */
   givesWayTo: TaskId = NOBODY;
-  wasAsked = false;
-  /** It gave its place: one of its attempts was ours to end. */
-  gaveWay = false;
-  /** It was given the place of another task, or would have been in shadow: it is given one at most. */
-  hasTakenPlace = false;
-  /** The node has begun to answer: of a whole answer too, which is held. */
-  isAnswering = false;
-  /** A node group was closed to it once; counted once. */
-  wasShutOut = false;
-  hasFirstByte = false;
-  decidedAt: MonoUs = 0;
-  sentAt: MonoUs = 0;
-  /** The node's integral of tasks in flight when this one started; tells how many ran beside it. */
-  inflightUsAtStart = 0;
   /** In-flight tasks of the node when this one started. */
   startInflight = 0;
-  predictedUs: DurationUs = 0;
-  /** Learned bounds on the attempt's silence, from when it was sent and inside its stream; 0 for none. */
-  firstByteLimitUs: DurationUs = 0;
-  idleLimitUs: DurationUs = 0;
-  chargedUs: RefUs = 0;
   /** The counters that were charged for it, and are corrected at its end. */
   classCounter: ServedCounter | null = null;
   flowCounter: ServedCounter | null = null;
@@ -99,6 +66,7 @@ export class TaskRecord {
   reservation: Reservation | null = null;
 
   constructor(spec: TaskSpec, flow: Flow, now: MonoUs) {
+    super();
     this.spec = spec;
     this.flow = flow;
     this.#begin(spec, flow, now);
@@ -106,33 +74,15 @@ export class TaskRecord {
 
   /** Makes the record another task's, as if it were new. No structure may hold it. */
   renew(spec: TaskSpec, flow: Flow, now: MonoUs): void {
+    this.clear();
     this.alternative = -1;
-    this.isTold = false;
     this.standing = null;
     this.knownFingerprint = null;
-    this.isRunning = false;
-    this.isSettled = false;
     this.attempts = 0;
     this.triedNodes = null;
     this.brokenNodes = 0;
-    this.isAborting = false;
     this.givesWayTo = NOBODY;
-    this.wasAsked = false;
-    this.gaveWay = false;
-    this.hasTakenPlace = false;
-    this.isAnswering = false;
-    this.wasShutOut = false;
-    this.hasFirstByte = false;
-    this.reservedDoneAt = 0;
-    this.reservedUntil = 0;
-    this.decidedAt = 0;
-    this.sentAt = 0;
-    this.inflightUsAtStart = 0;
     this.startInflight = 0;
-    this.predictedUs = 0;
-    this.firstByteLimitUs = 0;
-    this.idleLimitUs = 0;
-    this.chargedUs = 0;
     this.classCounter = null;
     this.flowCounter = null;
     this.reservation = null;
