@@ -75,7 +75,7 @@ export const COUNTING_POLICIES: readonly PolicyEntry[] = [
     name: 'least-connections',
     about: 'the node with fewest requests per slot, ties in turn; a queue without a bound behind each node',
     source: 'HAProxy leastconn, nginx least_conn',
-    discipline: () => earlyBinding(leastConnections()),
+    discipline: () => earlyBinding(leastConnections),
   }),
   baseline({
     name: 'jsq',
@@ -83,36 +83,36 @@ export const COUNTING_POLICIES: readonly PolicyEntry[] = [
     source: 'Winston 1977',
     options: { ties: wordOption('random', ['random', 'fastest'], 'who gets a request among equals') },
     discipline: ({ ties }) =>
-      earlyBinding({
+      earlyBinding(() => ({
         choose: (task, nodes, desk) =>
           leastOf(nodes, countOf, ties === 'random' ? anyOf(desk) : fastestOf(task.spec.model)),
-      }),
+      })),
   }),
   baseline({
     name: 'sed',
     about: 'shortest expected delay: least (n + 1) / speed, speeds learned; queues without a bound',
     source: 'arXiv 1509.03535; Linux IPVS sed',
     discipline: () =>
-      earlyBinding({
+      earlyBinding(() => ({
         choose: (task, nodes) =>
           leastOf(nodes, (node) => expectedDelay(node, task), fastestOf(task.spec.model)),
-      }),
+      })),
   }),
   baseline({
     name: 'power-of-two',
     about: 'the emptier of two nodes drawn evenly; queues without a bound',
     source: 'Mitzenmacher 2001; Envoy LEAST_REQUEST',
     discipline: () =>
-      earlyBinding({ choose: (_task, nodes, desk) => leastOf(twoOf(nodes, desk), countOf, first) }),
+      earlyBinding(() => ({ choose: (_task, nodes, desk) => leastOf(twoOf(nodes, desk), countOf, first) })),
   }),
   baseline({
     name: 'weighted-power-of-two',
     about: 'two nodes drawn by speed, the one with the lesser (n + 1) / speed; queues without a bound',
     source: 'arXiv 2004.00538',
     discipline: () =>
-      earlyBinding({
+      earlyBinding(() => ({
         choose: (task, nodes, desk) =>
           leastOf(twoWeighted(task, nodes, desk), (node) => expectedDelay(node, task), first),
-      }),
+      })),
   }),
 ];

@@ -2,12 +2,26 @@
 import type { PolicySpec } from '../scenario/types.ts';
 import { COUNTING_POLICIES } from './counting-policies.ts';
 import { FIFO_POLICIES } from './fifo-policies.ts';
+import { MODEL_OF_LITELLM } from './model-of-litellm.ts';
+import { PREQUAL } from './prequal.ts';
+import { OVERLOAD_POLICIES } from './overload-policies.ts';
+import { TURNING_POLICIES } from './turning-policies.ts';
+import { WORK_POLICIES } from './work-policies.ts';
 import type { PolicyEntry } from './frame/entry.ts';
 import { PolicyOptionError } from './frame/options.ts';
 import { GATEWAY_POLICIES } from './gateway-policies.ts';
 import type { Policy } from './policy.ts';
 
-const ENTRIES: readonly PolicyEntry[] = [...GATEWAY_POLICIES, ...COUNTING_POLICIES, ...FIFO_POLICIES];
+const ENTRIES: readonly PolicyEntry[] = [
+  ...GATEWAY_POLICIES,
+  ...TURNING_POLICIES,
+  ...COUNTING_POLICIES,
+  ...WORK_POLICIES,
+  ...FIFO_POLICIES,
+  ...OVERLOAD_POLICIES,
+  PREQUAL,
+  MODEL_OF_LITELLM,
+];
 
 export const POLICIES: Readonly<Record<string, PolicyEntry>> = Object.freeze(
   Object.fromEntries(ENTRIES.map((entry) => [entry.name, entry])),

@@ -212,8 +212,8 @@ export class BaselinePolicy implements Policy, Desk {
   #end(task: BaselineTask, result: AttemptResult): void {
     const node = task.node as BaselineNode;
     node.release(task);
-    this.#judge(task, node, result);
     this.#discipline.ended?.(task, node, result);
+    this.#judge(task, node, result);
     if (task.isSettled) this.#tasks.delete(task.spec.id);
     else this.#conclude(task, node, result);
     if (!node.isGone) this.#discipline.offer(node);
@@ -229,7 +229,10 @@ export class BaselinePolicy implements Policy, Desk {
     }
     if (result.kind !== 'failed') return;
     node.failures += 1;
-    if (this.#options.failuresMax === 0 || node.failures < this.#options.failuresMax) return;
+    const { failuresMax } = this.#options;
+    const closes =
+      this.#discipline.closes?.(node, result) ?? (failuresMax > 0 && node.failures >= failuresMax);
+    if (!closes) return;
     node.failures = 0;
     node.closedUntil = this.now + this.#options.cooldownUs;
     this.#unbind(node);

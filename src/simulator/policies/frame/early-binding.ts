@@ -3,19 +3,24 @@
  * It leaves that place only by a cancel, or when the node closes: then it is placed anew, as balancers do that keep a queue
  * per server. The rule is the choice of the node.
  */
+import type { DurationUs, MonoUs } from '../../../base/units.ts';
 import type { AttemptResult } from '../../../core/request/outcome.ts';
 import type { BaselineNode } from './baseline-node.ts';
 import type { BaselineTask } from './baseline-task.ts';
 import type { Desk, Discipline } from './discipline.ts';
 
 export interface ChoiceRule {
-  /** One of `nodes`, which is not empty. */
-  choose(task: BaselineTask, nodes: readonly BaselineNode[], desk: Desk): BaselineNode;
-  ended?(task: BaselineTask, node: BaselineNode, result: AttemptResult): void;
+  /** One of `nodes`, which is not empty; undefined refuses. */
+  choose(task: BaselineTask, nodes: readonly BaselineNode[], desk: Desk): BaselineNode | undefined;
+  /** When a refusal says to come back; absent: it does not say. */
+  readonly refusedForUs?: DurationUs;
+  ended?(task: BaselineTask, node: BaselineNode, result: AttemptResult, now: MonoUs): void;
+  closes?(node: BaselineNode, result: AttemptResult): boolean;
 }
 
-export function earlyBinding(rule: ChoiceRule): (desk: Desk) => Discipline {
+export function earlyBinding(create: () => ChoiceRule): (desk: Desk) => Discipline {
   return (desk) => {
+    const rule = create();
     function offer(node: BaselineNode): void {
       for (let task = node.waiting.first; task !== null && node.hasRoom; task = node.waiting.first) {
         node.unwait(task);
@@ -29,8 +34,8 @@ export function earlyBinding(rule: ChoiceRule): (desk: Desk) => Discipline {
     return {
       enter(task) {
         const nodes = desk.candidates(task);
-        if (nodes.length === 0) return desk.reject(task, 'no-node');
-        const node = rule.choose(task, nodes, desk);
+        const node = nodes.length === 0 ? undefined : rule.choose(task, nodes, desk);
+        if (node === undefined) return desk.reject(task, 'no-node', rule.refusedForUs);
         desk.admit(task);
         task.node = node;
         node.wait(task);
@@ -41,7 +46,10 @@ export function earlyBinding(rule: ChoiceRule): (desk: Desk) => Discipline {
         // What is bound to a node stays bound while it is cordoned, draining or cooling; it must answer to be sent anything.
         if (node.isAlive) offer(node);
       },
-      ended: (task, node, result) => rule.ended?.(task, node, result),
+      ended: (task, node, result) => rule.ended?.(task, node, result, desk.now),
+      ...(rule.closes === undefined
+        ? {}
+        : { closes: (node: BaselineNode, result: AttemptResult) => rule.closes?.(node, result) === true }),
       *waiting() {
         for (const node of desk.nodes) yield* node.waiting;
       },

@@ -1,5 +1,6 @@
 /** A draw in proportion to weights. O(n). */
 import type { Prng } from '../../../base/prng.ts';
+import type { BaselineNode } from './baseline-node.ts';
 
 /** One of `items`, which is not empty; the last one with a weight if rounding leaves nobody, the first if none has any. */
 export function weightedPick<T>(items: readonly T[], weightOf: (item: T) => number, prng: Prng): T {
@@ -15,4 +16,9 @@ export function weightedPick<T>(items: readonly T[], weightOf: (item: T) => numb
     if (rest < 0) break;
   }
   return picked;
+}
+
+/** What an operator would write: slots times the speed that was known at registration. */
+export function statedWeight(node: BaselineNode, model: string): number {
+  return node.slots * node.pace.givenRate(model);
 }
