@@ -8,8 +8,11 @@ import type { AttemptResult, Outcome } from '../../src/core/request/outcome.ts';
 import type { TaskSpec } from '../../src/core/request/task.ts';
 import type { EffectSink } from '../../src/core/scheduler/effects.ts';
 import type { NodeSpec, SchedulerEvent } from '../../src/core/scheduler/events.ts';
+import { defaultSchedulerConfig } from '../../src/core/config/defaults.ts';
 import type { Policy } from '../../src/simulator/policies/policy.ts';
+import { createPolicy } from '../../src/simulator/policies/registry.ts';
 import type { FuzzWorld } from './fuzz.ts';
+import { nodeSpec } from './specs.ts';
 
 export class CheckedPolicy implements FuzzWorld {
   now: MonoUs = 0;
@@ -139,4 +142,26 @@ export class CheckedPolicy implements FuzzWorld {
       throw new Error(`Task ${taskId} counts attempt ${attempt} after ${tried.length}`);
     this.tried.set(taskId, [...tried, nodeId]);
   }
+}
+
+/** A node of this true rate, as its registration tells it. */
+export interface NodeOfRate {
+  readonly rate: number;
+  readonly slots?: number;
+}
+
+/** A policy with nodes `n0`, `n1` and so on, of one slot each and known rates. */
+export function policyWorld(
+  policy: string,
+  nodes: readonly NodeOfRate[],
+  options: Readonly<Record<string, number | string>> = {},
+): CheckedPolicy {
+  const config = defaultSchedulerConfig();
+  const world = new CheckedPolicy(createPolicy({ policy, config, options }, 1));
+  for (const [index, { rate, slots = 1 }] of nodes.entries()) {
+    const rates = [{ model: 'm', rate, observations: 100 }];
+    const memory = { cordoned: false, draining: false, ejectedForUs: 0, ejections: 0, rates };
+    world.apply({ kind: 'node-registered', node: nodeSpec(`n${index}`, { slots }), memory });
+  }
+  return world;
 }

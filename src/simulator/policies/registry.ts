@@ -3,6 +3,8 @@ import type { PolicySpec } from '../scenario/types.ts';
 import { COUNTING_POLICIES } from './counting-policies.ts';
 import { FIFO_POLICIES } from './fifo-policies.ts';
 import { MODEL_OF_LITELLM } from './model-of-litellm.ts';
+import { MODEL_OF_LLM_D } from './model-of-llm-d.ts';
+import { MODEL_OF_KUBERNETES_APF } from './model-of-kubernetes-apf.ts';
 import { PREQUAL } from './prequal.ts';
 import { OVERLOAD_POLICIES } from './overload-policies.ts';
 import { TURNING_POLICIES } from './turning-policies.ts';
@@ -21,6 +23,8 @@ const ENTRIES: readonly PolicyEntry[] = [
   ...OVERLOAD_POLICIES,
   PREQUAL,
   MODEL_OF_LITELLM,
+  MODEL_OF_LLM_D,
+  MODEL_OF_KUBERNETES_APF,
 ];
 
 export const POLICIES: Readonly<Record<string, PolicyEntry>> = Object.freeze(
