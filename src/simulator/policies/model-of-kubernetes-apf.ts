@@ -8,7 +8,7 @@
  * `apf/seat-demand.ts`). In a level fair queueing by virtual time over flows (tenants) that are dealt to queues by shuffle sharding
  * (`apf/priority-level.ts`). A request is refused when its queue is full and all seats of the level are used, and
  * removed when it has waited a quarter of its time, at most 1 min. Defaults are those of the built-in `workload-low`
- * level but for what it lends: 128 queues, hands of 6, at most 50 waiting in each.
+ * level: it lends 90 %, 128 queues, hands of 6, at most 50 waiting in each.
  *
  * Ours, where the original has no say: which node runs a request (the fastest free one), attempts after failures. A queue
  * whose head no free node fits is passed over; there all seats are alike.
@@ -36,7 +36,7 @@ const OPTIONS = {
   queues: numberOption(128, [1, 10_000], 'queues of a level'),
   handSize: numberOption(6, [1, 16], 'queues that a flow is dealt'),
   queueLengthMax: numberOption(50, [1, 100_000], 'queueLengthLimit'),
-  lendable: numberOption(50, [0, 100], 'lendablePercent of every level'),
+  lendable: numberOption(90, [0, 100], 'lendablePercent of every level'),
 } as const satisfies OptionTable;
 
 type Options = OptionsOf<typeof OPTIONS>;

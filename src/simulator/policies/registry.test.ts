@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CheckedPolicy } from '../../../test/support/checked-policy.ts';
@@ -24,7 +25,7 @@ describe('every baseline', () => {
         expect(world.outcomes.size).toBe(world.specs.size);
         expect(world.policy.accounts()).toMatchObject({ queued: 0, running: 0 });
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
   });
 
@@ -57,8 +58,16 @@ describe('every baseline', () => {
         world.endAll();
         expect(world.policy.accounts()).toMatchObject({ queued: 0, running: 0 });
       }),
-      { numRuns: 40 },
+      { numRuns: 25 },
     );
+  });
+});
+
+describe('the page about policies', () => {
+  const page = readFileSync(new URL('../../../docs/reference/policies.md', import.meta.url), 'utf8');
+
+  test.each(Object.values(POLICIES))('names $name and its options', ({ name, options }) => {
+    for (const word of [name, ...Object.keys(options)]) expect(page).toContain(`\`${word}\``);
   });
 });
 
