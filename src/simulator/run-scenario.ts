@@ -17,7 +17,7 @@ import { Sampler } from './measure/sampler.ts';
 import type { Samples } from './measure/samples.ts';
 import type { Policy } from './policies/policy.ts';
 import { createPolicy } from './policies/registry.ts';
-import type { NodeGroup, PolicySpec, Scenario, StreamSpec } from './scenario/types.ts';
+import type { NodeGroup, PolicySpec, ProcessSpec, Scenario, StreamSpec } from './scenario/types.ts';
 import type { SimNode } from './sim-node.ts';
 import { Simulation } from './simulation.ts';
 
@@ -34,15 +34,35 @@ export interface RunResult {
 }
 
 export function runScenario(scenario: Scenario, spec: PolicySpec, seed: number): RunResult {
+  return runPolicy(scenario, {
+    createPolicy: () => createPolicy(spec, seed),
+    process: spec.process,
+    seed,
+  });
+}
+
+/** The same for a policy that is in no registry. */
+export function runPolicy(
+  scenario: Scenario,
+  {
+    createPolicy: create,
+    process,
+    seed,
+  }: {
+    readonly createPolicy: () => Policy;
+    readonly process?: ProcessSpec;
+    readonly seed: number;
+  },
+): RunResult {
   const startedAt = performance.now();
   const stage = stageOf(scenario, seed);
   const { nodes, recorder, sampler, clients } = stage;
   const simulation = new Simulation({
-    createPolicy: () => createPolicy(spec, seed),
+    createPolicy: create,
     nodes,
     clients,
     observer: recorder,
-    process: spec.process,
+    ...(process === undefined ? {} : { process }),
   });
   schedule(simulation, scenario, stage);
   scheduleFaults(simulation, scenario.faults, scenario.fleet);
