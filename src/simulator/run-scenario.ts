@@ -126,7 +126,11 @@ function bestServiceOf(
     from += count;
     return group.length === 0 ? [] : [probe === undefined ? (group[0] as SimNode) : fastestOf(group, probe)];
   });
-  return (demand) => Math.min(...fastest.map(({ machine }) => machine.serviceUs(demand)));
+  return (demand) => {
+    let bestUs = Number.POSITIVE_INFINITY;
+    for (const { machine } of fastest) bestUs = Math.min(bestUs, machine.serviceUs(demand));
+    return bestUs;
+  };
 }
 
 function fastestOf(group: readonly SimNode[], probe: Demand): SimNode {
