@@ -14,6 +14,7 @@ import type { Clients } from './clients/clients.ts';
 import { scheduleFaults } from './faults/faults.ts';
 import type { Job, Machine } from './machines/machine.ts';
 import { SlotMachine } from './machines/slot-machine.ts';
+import type { TrackedJob } from './observer.ts';
 import type { Policy } from './policies/policy.ts';
 import type { FaultSpec } from './scenario/types.ts';
 import { SimNode } from './sim-node.ts';
@@ -139,6 +140,15 @@ class WatchedMachine extends SlotMachine {
   }
 }
 
+/** What a machine works on is what was sent there and not ended, but for nodes that cannot be told. */
+function checkMachines(fleet: readonly SimNode[]): void {
+  for (const { machine, faults, index } of fleet) {
+    if (faults.partitioned) continue;
+    for (const job of (machine as WatchedMachine).on as Set<TrackedJob>)
+      if (!job.isRunning || job.nodeIndex !== index) throw new Error('A machine works for nobody');
+  }
+}
+
 /** Poisson-like arrivals, some of whom leave after a while. */
 function crowd(seed: number, ends: Map<TaskId, number>): Clients {
   const prng = createPrng(seed);
@@ -247,8 +257,14 @@ function play({ seed, slots, rttUs, tasksMax, faults }: Case): {
     clients: crowd(seed, ends),
     observer: {
       submitted: () => void [(seen.submitted += 1), (seen.open += 1)],
-      assigned: () => void (seen.running += 1),
-      attemptEnded: () => void (seen.running -= 1),
+      assigned: () => {
+        seen.running += 1;
+        checkMachines(fleet);
+      },
+      attemptEnded: () => {
+        seen.running -= 1;
+        checkMachines(fleet);
+      },
       outcome: () => void (seen.open -= 1),
     },
     process: { tasksMax, restartUs: S, registryIsDurable: true },
