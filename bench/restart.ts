@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { type BenchNode, freePort, path, startNode } from './gateway/children.ts';
+import { type BenchNode, path, serveDocument, startNode } from './gateway/children.ts';
 import { body, request } from './gateway/wire.ts';
 
 const CORDONED = 10;
@@ -20,16 +20,19 @@ const AT_ONCE = 50;
 const POLL_MS = 5;
 
 interface Site {
-  readonly port: number;
+  /** Of the process that runs now: each chooses its own. */
+  port: number;
   readonly state: string;
   readonly node: BenchNode;
 }
 
-function serve({ port, state }: Site): ChildProcess {
-  const args = [path('../../src/apps/cli/main.ts'), 'serve', '--port', String(port), '--state', state];
-  return spawn(process.execPath, [...args, '--log-level', 'error'], {
-    stdio: ['ignore', 'ignore', 'inherit'],
+async function serve(site: Site): Promise<ChildProcess> {
+  const args = [path('../../src/apps/cli/main.ts'), 'serve', '--json', '--port', '0', '--state', site.state];
+  const child = spawn(process.execPath, [...args, '--log-level', 'error'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
+  site.port = Number(new URL((await serveDocument(child)).dataUrl).port);
+  return child;
 }
 
 /** Whether one chat request is served in full now. */
@@ -92,17 +95,11 @@ const { values } = parseArgs({
   },
 });
 const site: Site = {
-  port: await freePort(),
+  port: 0,
   state: mkdtempSync(join(tmpdir(), 'spillway-restart-')),
   node: await startNode('answers'),
 };
-let child = serve(site);
-await until(() =>
-  fetch(`http://127.0.0.1:${site.port}/livez`).then(
-    (answer) => answer.ok,
-    () => false,
-  ),
-);
+let child = await serve(site);
 await registerAll(site, Number(values.nodes));
 const times: number[] = [];
 const kept: number[] = [];
@@ -110,7 +107,7 @@ for (let round = 0; round < Number(values.rounds); round++) {
   child.kill('SIGKILL');
   await once(child, 'exit');
   const startedAt = performance.now();
-  child = serve(site);
+  child = await serve(site);
   await until(() => isServing(site.port));
   times.push(Math.round(performance.now() - startedAt));
   kept.push(await cordonedOf(site));

@@ -49,7 +49,36 @@ export function startLoad(): LoadClient {
   };
 }
 
-/** A port that was free a moment ago: for programs that cannot be told to choose one. */
+/** Where a gateway listens and what opens its admin plane, from the document of `serve --json`. */
+export interface ServeDocument {
+  readonly dataUrl: string;
+  readonly adminTokenFile: string;
+}
+
+/** Reads the document of a child whose stdout is a pipe; fails when the child ends before it is whole. */
+export async function serveDocument(child: ChildProcess): Promise<ServeDocument> {
+  let text = '';
+  const ended = once(child, 'exit').then(() => {
+    throw new Error(`The gateway did not start: ${text}`);
+  });
+  const document = new Promise<ServeDocument>((resolve) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+      try {
+        resolve(JSON.parse(text));
+      } catch {
+        // Not whole yet.
+      }
+    });
+  });
+  ended.catch(() => {});
+  return Promise.race([document, ended]);
+}
+
+/**
+ * A port that was free a moment ago, for programs that cannot be told to choose one and say which: a client of this machine
+ * may have it before they do.
+ */
 export async function freePort(): Promise<number> {
   const server = createServer();
   server.listen(0, '127.0.0.1');

@@ -1,11 +1,10 @@
 /** The gateways that are compared, each started in its usual fast configuration in front of the same node. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { end, freePort, path } from './children.ts';
+import { end, freePort, path, serveDocument } from './children.ts';
 import { MODEL } from './wire.ts';
 
 export interface Target {
@@ -83,7 +82,7 @@ export async function startSpillway(
     ],
     { env: { ...process.env, BENCH_KEY: KEY, SPILLWAY_TOKEN: KEY }, stdio: ['ignore', 'pipe', 'inherit'] },
   );
-  const { dataUrl, adminTokenFile } = await firstDocument(child);
+  const { dataUrl, adminTokenFile } = await serveDocument(child);
   const token = readFileSync(adminTokenFile, 'utf8').trim();
   return {
     name: 'spillway',
@@ -102,25 +101,6 @@ export async function startSpillway(
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-async function firstDocument(child: ChildProcess): Promise<{ dataUrl: string; adminTokenFile: string }> {
-  let text = '';
-  const ended = once(child, 'exit').then(() => {
-    throw new Error(`The gateway did not start: ${text}`);
-  });
-  const document = new Promise<{ dataUrl: string; adminTokenFile: string }>((resolve) => {
-    child.stdout?.on('data', (chunk: Buffer) => {
-      text += chunk.toString();
-      try {
-        resolve(JSON.parse(text));
-      } catch {
-        // Not whole yet.
-      }
-    });
-  });
-  ended.catch(() => {});
-  return Promise.race([document, ended]);
 }
 
 function isInstalled(command: string): boolean {

@@ -25,7 +25,7 @@ import {
   STEPS_REFERENCE,
   startEmulatedFleet,
 } from '../../src/emulator/index.ts';
-import { end, freePort, path } from '../gateway/children.ts';
+import { end, path, serveDocument } from '../gateway/children.ts';
 
 const MODEL = 'emulated-image';
 const SPEEDUP = 8;
@@ -44,6 +44,7 @@ const AFTER_S = 20;
 const DEADLINE_MS: number = Math.ceil(8 * SERVICE_MS);
 const TRIES_MAX = 4;
 const BACK = 0.98;
+const READY_MS = 30_000;
 
 type Protection = 'on' | 'gates off' | 'round robin';
 
@@ -140,29 +141,36 @@ async function measure(protection: Protection, spikeS: number): Promise<Result> 
   });
   const fleet = await startEmulatedFleet({ speedup: SPEEDUP, nodes });
   const folder = mkdtempSync(join(tmpdir(), 'spillway-metastability-'));
-  const port = await freePort();
   const urls = fleet.nodes.map((node) => node.url);
-  const gateway = serve({ folder, port, urls, protection });
-  const client = createHttpClient({ host: '127.0.0.1', port, connectionsMax: 8_000 });
+  const gateway = serve({ folder, urls, protection });
   try {
-    await isReady(port);
-    return await run(new Crowd(client), protection, spikeS);
+    const { dataUrl } = await serveDocument(gateway);
+    return await runAt(dataUrl, protection, spikeS);
   } finally {
-    client.close();
     await end(gateway);
     await fleet.close();
     rmSync(folder, { recursive: true });
   }
 }
 
+async function runAt(dataUrl: string, protection: Protection, spikeS: number): Promise<Result> {
+  const port = Number(new URL(dataUrl).port);
+  const client = createHttpClient({ host: '127.0.0.1', port, connectionsMax: 8_000 });
+  try {
+    await isReady(dataUrl);
+    return await run(new Crowd(client), protection, spikeS);
+  } finally {
+    client.close();
+  }
+}
+
 interface Site {
   readonly folder: string;
-  readonly port: number;
   readonly urls: readonly string[];
   readonly protection: Protection;
 }
 
-function serve({ folder, port, urls, protection }: Site): ChildProcess {
+function serve({ folder, urls, protection }: Site): ChildProcess {
   const model = IMAGE_MODELS.A100;
   const profile = {
     kind: 'image',
@@ -179,21 +187,22 @@ function serve({ folder, port, urls, protection }: Site): ChildProcess {
     models: [{ model: MODEL }],
   }));
   const file = join(folder, 'gateway.yaml');
-  const config = { nodes, models: [{ id: MODEL, profile }], server: { port }, ...CONFIGS[protection] };
+  const config = { nodes, models: [{ id: MODEL, profile }], server: { port: 0 }, ...CONFIGS[protection] };
   writeFileSync(file, stringify(config));
-  const args = [path('../../src/apps/cli/main.ts'), 'serve', '--config', file, '--state', folder];
+  const args = [path('../../src/apps/cli/main.ts'), 'serve', '--json', '--config', file, '--state', folder];
   return spawn(process.execPath, [...args, '--log-level', 'error'], {
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
 }
 
-async function isReady(port: number): Promise<void> {
-  for (;;) {
-    const answer = await fetch(`http://127.0.0.1:${port}/v1/models`).catch(() => undefined);
+async function isReady(dataUrl: string): Promise<void> {
+  for (const until = performance.now() + READY_MS; performance.now() < until; ) {
+    const answer = await fetch(`${dataUrl}/v1/models`).catch(() => undefined);
     const list = answer?.ok === true ? ((await answer.json()) as { data: unknown[] }) : undefined;
     if (list !== undefined && list.data.length > 0) return;
     await pause(50);
   }
+  throw new Error(`The gateway knew no model after ${READY_MS} ms`);
 }
 
 async function run(crowd: Crowd, protection: Protection, spikeS: number): Promise<Result> {
