@@ -21,7 +21,18 @@ import {
   type Wish,
   within,
 } from '../support/case-bench.ts';
-import { completion, DONE, delta, ROLE, sendJson, streamHead, USAGE } from './edge-fixture.ts';
+import type { Answer } from './cli-fixture.ts';
+import {
+  completion,
+  DONE,
+  delta,
+  type NodeScript,
+  ROLE,
+  sendJson,
+  streamHead,
+  type TestNode,
+  USAGE,
+} from './edge-fixture.ts';
 
 const SPEEDUP = 144;
 /** Far below what a hung node would take: it would take this long. */
@@ -143,12 +154,43 @@ describe('a stream', () => {
     const isBroken = ({ text }: { readonly text: string }): boolean => text.includes('node-timeout');
     let broken = 0;
     for (let pair = 0; pair < 20 && broken === 0; pair++) {
-      const answers = await Promise.all([1, 2].map(() => ask(started.dataUrl, STREAM)));
+      const answers: Answer[] = [];
+      for (let i = 0; i < 2; i++) void ask(started.dataUrl, STREAM).then((answer) => answers.push(answer));
+      await within(20_000, 'both streams have ended', () => answers.length === 2);
       broken += answers.filter(isBroken).length;
     }
     expect(broken).toBe(1);
     await within(2_000, 'the gate counts it', () => refusals(started).refused >= 1);
     await expectAllReleased(started);
+  });
+});
+
+describe('a node that is slower from now on', () => {
+  it('is cut once, and then gets the time that it needs', async () => {
+    const slow = { isOn: false };
+    const script =
+      (name: string): NodeScript =>
+      (res) => {
+        const delayMs = name === 'slow' && slow.isOn ? 700 : 2;
+        setTimeout(() => sendJson(res, 200, completion(name)), delayMs);
+      };
+    const nodes = [await bench.node(script('slow')), await bench.node(script('quick'))];
+    const started = await bench.gateway({
+      nodes: [nodeAt('slow', nodes[0] as TestNode), nodeAt('quick', nodes[1] as TestNode)],
+      models: [{ id: 'tiny', profile: { kind: 'generic', meanMs: 5 } }],
+      timeouts: TIMEOUTS,
+      health: { ejectMs: 60_000 },
+    });
+    const client = bench.client(started.dataUrl);
+    await sendMany(client, { count: 150, concurrency: 2, wish: () => ({}) });
+    slow.isOn = true;
+    const served = await within(30_000, 'it serves again', async () => {
+      const sent = await sendMany(client, { count: 2, concurrency: 2, wish: () => ({ deadlineMs: 8_000 }) });
+      expect(sent.filter(isServed).length).toBe(2);
+      return sent.some(({ answer }) => answer?.body.includes('slow'));
+    });
+    expect([served, refusals(started).refused]).toEqual([true, 1]);
+    expect((await nodeRow(started, 'slow')).state).toBe('active');
   });
 });
 

@@ -21,6 +21,7 @@ import { type MetricsSink, NO_METRICS } from '../../src/ports/metrics-sink.ts';
 import type { Gateway, JoinedEnd, SubmitSpec, TaskListener } from '../../src/runtime/contract.ts';
 
 const ATTEMPTS_MAX = 3;
+const UNTIL_MS_MAX = 10_000;
 export const SOON: RetryHint = { retryable: true, afterUs: 2_000_000 };
 
 interface FakeTask {
@@ -325,9 +326,12 @@ function recordMetrics(calls: [string, ...unknown[]][]): MetricsSink {
   return Object.fromEntries(recorders) as MetricsSink;
 }
 
-/** Resolves when `isTrue` holds, looking after each turn of the event loop; the test's own timeout is its limit. */
+/** Resolves when `isTrue` holds, looking after each turn of the event loop; fails with its text after ten seconds. */
 export async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise<void>((resolve) => setImmediate(resolve));
+  for (const giveUpAt = performance.now() + UNTIL_MS_MAX; !isTrue(); ) {
+    if (performance.now() > giveUpAt) throw new Error(`Not within ${UNTIL_MS_MAX} ms: ${isTrue.toString()}`);
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
 }
 
 /** Sends raw bytes and resolves with everything that came back until the other side closed. */

@@ -50,8 +50,9 @@ function set(started: StartedGateway, body: unknown): Promise<Answer> {
   return ladder(started, { method: 'PUT', body });
 }
 
-function ask(started: StartedGateway, className: string): Promise<Answer> {
-  return chat(started.dataUrl, { headers: { 'x-spillway-class': className } });
+function ask(started: StartedGateway, className: string, deadlineMs?: number): Promise<Answer> {
+  const deadline = deadlineMs === undefined ? {} : { 'x-spillway-deadline-ms': String(deadlineMs) };
+  return chat(started.dataUrl, { headers: { 'x-spillway-class': className, ...deadline } });
 }
 
 async function untilStage(started: StartedGateway, stage: number): Promise<Record<string, unknown>> {
@@ -92,7 +93,7 @@ describe('the ladder set by hand', () => {
     expect([refused.status, refused.headers['x-spillway-reason']]).toEqual([429, 'shed']);
     expect(refused.text).toContain('ladder stage 3, set by hand');
     expect(Number(refused.headers['retry-after'])).toBeGreaterThanOrEqual(1);
-    expect((await ask(started, 'critical')).status).toBe(200);
+    for (let i = 0; i < 3; i++) expect((await ask(started, 'critical')).status).toBe(200);
     const page = await call(`${started.adminUrl}/metrics`, { token: started.metricsToken });
     expect(page.text).toMatch(/^spillway_ladder_stage 3$/m);
     const explained = await call(
@@ -287,6 +288,97 @@ describe('the queue', () => {
     expect((await critical).status).toBe(200);
     await untilStage(started, 0);
     expect((await ask(started, 'normal')).status).toBe(200);
+  });
+});
+
+describe('missed deadlines', () => {
+  test('beside a queue lead to stage 3, in which the first class alone is let in', async () => {
+    const stub = await fixture.stub();
+    stub.holding = true;
+    const started = await start({
+      nodes: [{ id: 'one', url: stub.url, models: [{ model: MODEL }], slots: 1 }],
+      models: [{ id: MODEL, profile: { kind: 'generic', meanMs: 5 } }],
+      ladder: { ...AT_ONCE, depthMax: 8, waitShare: 1 },
+      gates: { 'flow-wait': 'off', 'retry-shed': 'off', preemption: 'off' },
+    });
+    // It holds the node: one that ran into its deadline there would speak against the node.
+    const asked: Promise<Answer>[] = [ask(started, 'normal')];
+    await vi.waitUntil(() => stub.calls === 1, SOON);
+    const wave = (): void => {
+      for (let i = 0; i < 12; i++) asked.push(ask(started, 'normal', 1_500));
+    };
+    await vi.waitUntil(
+      async () => {
+        if (started.gateway.queue().depth < 10) wave();
+        return (await ladder(started)).json['stage'] === 3;
+      },
+      { timeout: 20_000, interval: 100 },
+    );
+    const two = await Promise.all([ask(started, 'normal', 1_500), ask(started, 'normal', 1_500)]);
+    const refused = two.find(({ headers }) => headers['x-spillway-reason'] === 'shed');
+    expect(refused?.text, 'one of two is the trickle').toMatch(/ladder stage 3: .*% of deadlines missed/);
+    const critical = Array.from({ length: 3 }, () => ask(started, 'critical'));
+    await vi.waitUntil(() => started.gateway.queue().byClass['critical']?.depth === 3, SOON);
+    stub.release();
+    expect((await Promise.all(critical)).map(({ status }) => status)).toEqual([200, 200, 200]);
+    await Promise.all(asked);
+  });
+});
+
+describe('lesser answers', () => {
+  test('come first from stage 1 on, for the last class and by consent', async () => {
+    const [whole, small] = [await fixture.stub(), await fixture.stub('small')];
+    const profile = { kind: 'generic', meanMs: 5 } as const;
+    const started = await start({
+      nodes: [
+        { id: 'whole', url: whole.url, models: [{ model: MODEL }] },
+        { id: 'less', url: small.url, models: [{ model: 'small' }] },
+      ],
+      models: [
+        { id: MODEL, profile, variants: [{ model: 'small' }] },
+        { id: 'small', profile },
+      ],
+    });
+    const degraded = async (className: string, consent: string): Promise<unknown> => {
+      const headers = { 'x-spillway-class': className, 'x-spillway-degrade': consent };
+      const answer = await chat(started.dataUrl, { headers });
+      expect(answer.status).toBe(200);
+      return answer.headers['x-spillway-degraded'];
+    };
+    expect(await degraded('low', 'model'), 'at rest').toBeUndefined();
+    await set(started, { stage: 1, seconds: 600, why: 'an exercise' });
+    expect(await degraded('low', 'model')).toBe('model:small');
+    expect(await degraded('low', 'none')).toBeUndefined();
+    expect(await degraded('normal', 'model')).toBeUndefined();
+    expect([whole.calls, small.calls]).toEqual([3, 1]);
+  });
+});
+
+describe('an optional model', () => {
+  test('is switched off while another one needs the nodes that both use, and is back afterwards', async () => {
+    const stub = await fixture.stub();
+    stub.holding = true;
+    const profile = { kind: 'generic', meanMs: 50 } as const;
+    const started = await start({
+      nodes: [{ id: 'one', url: stub.url, models: [{ model: MODEL }, { model: 'extra' }], slots: 1 }],
+      models: [
+        { id: MODEL, profile },
+        { id: 'extra', profile, optional: true },
+      ],
+      ladder: { ...AT_ONCE, depthMax: 8 },
+      gates: { preemption: 'off' },
+    });
+    const headers = { 'x-spillway-class': 'critical' };
+    const extra = (): Promise<Answer> => chat(started.dataUrl, { model: 'extra', headers });
+    const waiting = Array.from({ length: 20 }, () => ask(started, 'critical'));
+    await untilStage(started, 2);
+    const refused = await extra();
+    expect([refused.status, refused.headers['x-spillway-reason']]).toEqual([429, 'shed']);
+    expect(refused.text).toContain('switched off while others need its nodes');
+    stub.release();
+    for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(200);
+    await untilStage(started, 0);
+    expect((await extra()).status).toBe(200);
   });
 });
 

@@ -49,7 +49,11 @@ async function start(input: ConfigInput = {}, count = 1): Promise<World> {
   const [node] = nodes as [TestNode];
   const profile: WorkProfile = { kind: 'llm', fixedMs: 0, prefillMsPerToken: 0, decodeMsPerToken: 100 };
   const models = [{ id: 'tiny', profile }];
-  const started = await bench.gateway({ nodes: nodes.map((one, i) => nodeAt(`n${i}`, one)), models, ...input });
+  const started = await bench.gateway({
+    nodes: nodes.map((one, i) => nodeAt(`n${i}`, one)),
+    models,
+    ...input,
+  });
   return { node, started, held };
 }
 
@@ -233,7 +237,7 @@ describe('nobody has to leave', () => {
     await calls(world, 1);
     const newer = ask(world.started.dataUrl, LOW);
     await calls(world, 2);
-    const first = ask(world.started.dataUrl, CRITICAL);
+    const first = ask(world.started.dataUrl, { ...CRITICAL, deadlineMs: 40_000, body: { max_tokens: 250 } });
     await aborted(world, 1);
     await calls(world, 3);
     const second = ask(world.started.dataUrl, CRITICAL);

@@ -125,7 +125,9 @@ export async function within<T>(
   message: string,
   look: () => T | Promise<T>,
 ): Promise<Exclude<T, false | undefined | null | 0 | ''>> {
-  return vi.waitUntil(look, { timeout: ms, interval: 5 }).catch(() => {
+  return vi.waitUntil(look, { timeout: ms, interval: 5 }).catch((error: unknown) => {
+    // What `look` itself found wrong says more.
+    if (error instanceof Error && !error.message.startsWith('Timed out in waitUntil')) throw error;
     throw new Error(`Not within ${ms} ms: ${message}`);
   }) as Promise<Exclude<T, false | undefined | null | 0 | ''>>;
 }
