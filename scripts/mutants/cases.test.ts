@@ -20,7 +20,9 @@ describe('CASES', () => {
 
   test.each(REMOVALS)('%s names a test that exists', (_, one, removal) => {
     const source = readFileSync(join(ROOT, 'test/integration', one.test), 'utf8');
-    const described = [...source.matchAll(/describe\(\s*'([^']+)'/g)].map(([, title]) => title as string);
+    const described = [...source.matchAll(/^(?:describe|it|test)\(\s*'([^']+)'/gm)].map(
+      ([, title]) => title as string,
+    );
     const { titles } = removal;
     const group = described.find((title) => titles.startsWith(title) || title.startsWith(titles));
     expect(group, described.join(' | ')).toBeDefined();

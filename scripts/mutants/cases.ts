@@ -3,29 +3,12 @@
  * removal the test must notice: exact replacements of source text. If one is no longer found exactly once, the list has
  * to follow the code.
  */
+import { ADAPTIVE_CASES } from './cases-adaptive.ts';
+import { ANSWER_CASES } from './cases-answers.ts';
+import { ISOLATION_CASES } from './cases-isolation.ts';
+import { OVERLOAD_CASES } from './cases-overload.ts';
 import { CRASH_REMOVALS } from './crash.ts';
-
-export interface Removal {
-  /** What is taken away, for people. */
-  readonly what: string;
-  readonly edits: readonly { readonly file: string; readonly original: string; readonly mutated: string }[];
-  /** The beginning of the titles that must fail. */
-  readonly titles: string;
-}
-
-export interface KnownCase {
-  readonly name: string;
-  /** Where it was reported, in other projects. */
-  readonly reports: readonly string[];
-  /** What happened there, and what happens here. */
-  readonly symptom: string;
-  readonly promise: string;
-  /** The test file, under `test/integration`. */
-  readonly test: string;
-  /** Other tests of the same fault, by path. */
-  readonly also?: readonly string[];
-  readonly removals: readonly Removal[];
-}
+import type { KnownCase } from './known-case.ts';
 
 const CORE = 'src/core';
 const SCHEDULER = `${CORE}/scheduler`;
@@ -596,4 +579,8 @@ export const CASES: readonly KnownCase[] = [
       },
     ],
   },
+  ...ADAPTIVE_CASES,
+  ...OVERLOAD_CASES,
+  ...ISOLATION_CASES,
+  ...ANSWER_CASES,
 ];

@@ -1,5 +1,5 @@
 /** Protections of what a crash of the gateway must not forget. */
-import type { Removal } from './cases.ts';
+import type { Removal } from './known-case.ts';
 
 const SCHEDULER = 'src/core/scheduler';
 const FLEET = 'src/runtime/fleet';

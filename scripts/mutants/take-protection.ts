@@ -1,5 +1,5 @@
 /** Taking a protection out of a source text, and the page for readers that lists the known failure modes. */
-import type { KnownCase, Removal } from './cases.ts';
+import type { KnownCase, Removal } from './known-case.ts';
 
 /** Throws when an original is not there exactly once: a removal that does nothing would count as unnoticed. */
 export function take(source: string, file: string, removal: Removal): string {
@@ -18,13 +18,14 @@ export function take(source: string, file: string, removal: Removal): string {
 const HEAD: readonly string[] = [
   '# Known failure modes of gateways, and the tests that rule them out',
   '',
-  'Other gateways and schedulers have had these faults in public. Each has a test here that runs the whole gateway over',
-  'real sockets, against emulated or scripted nodes; where time or memory of the process counts, against a process of its',
-  'own. `npm test` runs them all.',
+  'Other gateways and schedulers have had most of these faults in public; the others are what a protection that this one',
+  'promises would leave behind. Each has a test here that runs the gateway over real sockets, against emulated or scripted',
+  'nodes; where time or memory of the process counts, against a process of its own. `npm test` runs them all.',
   '',
   'A test proves little unless it fails without what it protects. So for each there is a list of protections, and',
   '`node scripts/case-mutants.ts` takes one after the other away in a copy of the source and demands that the named test',
-  'fails (`--only black-hole` for one). The list is in `scripts/mutants/cases.ts`; this page is written from it by',
+  'fails (`--only black-hole` for one). Before, the same tests have to pass as the source is, and one that only ran out of',
+  'its time has noticed nothing. The list is in `scripts/mutants/cases.ts`; this page is written from it by',
   '`node scripts/case-mutants.ts --write-reference`, and a test compares the two. All of them were tried and noticed.',
   '',
 ];
