@@ -12,23 +12,15 @@ import type { DurationUs, MonoUs, TaskId } from '../../base/units.ts';
 import { NO_NEEDS } from '../../core/request/index.ts';
 import type { Outcome } from '../../core/request/outcome.ts';
 import type { TaskSpec } from '../../core/request/task.ts';
-import type { StreamSpec } from '../scenario/types.ts';
 import type { Clients, ClientSink } from './clients.ts';
-import { createSources } from './create-sources.ts';
+import { createSources, type SourcesOptions } from './create-sources.ts';
 import { Draws } from './draws.ts';
 import { type FailedTry, returnAfterUs } from './patience.ts';
-import type { SizeContext } from './sizes.ts';
 import type { Source } from './source.ts';
 import type { UserEnd, UserObserver } from './user.ts';
 import { firstByteEstimateUs, type UserRecord } from './user-record.ts';
 
-export interface ClientsOptions extends SizeContext {
-  readonly streams: readonly StreamSpec[];
-  /** Users arrive from 0 to before this. */
-  readonly spanUs: DurationUs;
-  readonly seed: number;
-  /** Requests per second of the stream's mix that the fleet can do: what a load of 1 is. */
-  readonly mixPerSecond: (stream: StreamSpec) => number;
+export interface ClientsOptions extends SourcesOptions {
   readonly observer?: UserObserver;
 }
 
@@ -37,6 +29,7 @@ export interface RunClients extends Clients {
   finish(now: MonoUs): void;
 }
 
+/** Throws a `TraceError` where a trace file is not one. */
 export function createClients(options: ClientsOptions): RunClients {
   return new Crowd(options);
 }

@@ -14,8 +14,8 @@ export function gammaGaps(cv: number): GapLaw {
 
 /** By shape: 1 is exponential, below it gaps have a heavy tail. */
 export function weibullGaps(shape: number): GapLaw {
-  const mean = Math.exp(logGamma(1 + 1 / shape));
-  return (draws) => draws.exponential() ** (1 / shape) / mean;
+  const logMean = logGamma(1 + 1 / shape);
+  return (draws) => Math.exp(Math.log(draws.exponential()) / shape - logMean);
 }
 
 /** Of this shape and scale 1: the method of Marsaglia and Tsang (2000), about one trial in the mean. */

@@ -10,6 +10,7 @@ import type { Draws } from './draws.ts';
 import { FITTED_IMAGES } from './fitted.ts';
 import { referenceWorkUs } from './reference-work.ts';
 import { Shares } from './shares.ts';
+import { demandOf, type TraceRow } from './traces/trace.ts';
 
 export interface Size {
   readonly demand: Demand;
@@ -37,8 +38,8 @@ export interface SizeContext {
 const HEAD_BYTES: Bytes = 600;
 const BYTES_PER_TOKEN = 4;
 
-/** The size law of a stream; not of sizes that a trace tells. */
-export function createSizeLaw(stream: StreamSpec, context: SizeContext): SizeLaw {
+/** The size law of a stream. By the sizes of a trace, each is that of any of its rows. */
+export function createSizeLaw(stream: StreamSpec, context: SizeContext, rows: readonly TraceRow[]): SizeLaw {
   const { sizes } = stream;
   const of = (demand: Demand): Size => sizeOf(demand, stream, context);
   switch (sizes.kind) {
@@ -69,7 +70,8 @@ export function createSizeLaw(stream: StreamSpec, context: SizeContext): SizeLaw
       return (draws) => of({ kind: 'embedding', tokens: atLeastOne(tokensMean * draws.lognormal(sigma)) });
     }
     case 'trace':
-      return invariant(false, 'Sizes of a trace need arrivals of a trace') as never;
+      invariant(rows.length > 0, 'Sizes of a trace need arrivals of a trace that tells them');
+      return (draws) => of(demandOf(rows[Math.floor(draws.ratio() * rows.length)] as TraceRow, 0));
     default:
       return assertNever(sizes);
   }

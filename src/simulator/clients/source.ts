@@ -30,7 +30,8 @@ export interface Source {
 
 export interface OpenSourceOptions {
   readonly law: UserLaw;
-  readonly gaps: GapLaw;
+  /** The law of the gap that begins at an instant; asked for in order of time. */
+  readonly gapsAt: (at: MonoUs) => GapLaw;
   readonly gapKey: DrawKey;
   readonly course: RateCourse;
   readonly draws: Draws;
@@ -65,9 +66,9 @@ export class OpenSource implements Source {
   }
 
   #step(): void {
-    const { draws, gapKey, gaps, course } = this.#options;
+    const { draws, gapKey, gapsAt, course } = this.#options;
     draws.begin(gapKey, this.draw);
-    this.#at = course.after(this.#at, gaps(draws));
+    this.#at = course.after(this.#at, gapsAt(this.#at)(draws));
     this.nextAt = Math.floor(this.#at);
   }
 }

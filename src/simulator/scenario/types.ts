@@ -114,7 +114,16 @@ export type ArrivalSpec =
       readonly format: 'azure' | 'mooncake' | 'servegen';
       readonly file: string;
       readonly times: number;
+      /** Stretches of the trace that follow each other, in its own time; absent or empty: the whole of it, once. */
+      readonly parts?: readonly TracePart[];
     };
+
+/** From an instant of the trace, the first being 0, to before another one; repeated as often as told, at least once. */
+export interface TracePart {
+  readonly fromUs: DurationUs;
+  readonly untilUs: DurationUs;
+  readonly repeats: number;
+}
 
 export type RateSpec =
   | { readonly kind: 'per-second'; readonly perSecond: number }
