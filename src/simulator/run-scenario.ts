@@ -2,6 +2,7 @@
  * One policy, one scenario, one seed: builds the fleet and the clients, lets them meet, and says what it came to.
  * Deterministic but for the wall time.
  */
+import { readFileSync } from 'node:fs';
 import type { DurationUs, MonoUs } from '../base/units.ts';
 import { createClients, type RunClients } from './clients/create-clients.ts';
 import { sampleMix } from './clients/sample-mix.ts';
@@ -103,14 +104,20 @@ function stageOf(scenario: Scenario, seed: number): Stage {
       scenario.fleet,
       fleet.mix[0]?.demands[0],
     ),
+    readTrace,
     observer: recorder,
   });
   return { nodes, recorder, sampler, clients };
 }
 
+/** Scenarios name traces by paths that can be opened. */
+function readTrace(file: string): string {
+  return readFileSync(file, 'utf8');
+}
+
 /** What a stream asks of each of its models. */
 function mixOf(stream: StreamSpec, seed: number): Mix {
-  const demands = sampleMix(stream, MIX_SAMPLES, seed);
+  const demands = sampleMix(stream, MIX_SAMPLES, { seed, readTrace });
   return stream.models.map(({ id, share }) => ({ model: id, share, demands }));
 }
 

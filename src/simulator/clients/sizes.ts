@@ -4,11 +4,11 @@
  */
 import { assertNever, invariant } from '../../base/assert.ts';
 import type { Bytes, DurationUs, Ratio, RefUs, Tokens } from '../../base/units.ts';
+import { referenceWorkUs } from '../../hardware/reference-work.ts';
 import type { Demand } from '../machines/machine.ts';
 import type { StreamSpec } from '../scenario/types.ts';
 import type { Draws } from './draws.ts';
 import { FITTED_IMAGES } from './fitted.ts';
-import { referenceWorkUs } from './reference-work.ts';
 import { Shares } from './shares.ts';
 import { demandOf, type TraceRow } from './traces/trace.ts';
 
