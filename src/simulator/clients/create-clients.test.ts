@@ -209,6 +209,39 @@ describe('createClients', () => {
     expect(ignored).toEqual(served);
   });
 
+  test('a closed loop asks again only after an answer and a thought, and what it asks is the same at any speed', () => {
+    const closed = streamSpec({
+      arrivals: { kind: 'closed', users: 20, thinkMeanUs: 2 * S },
+      sizes: { kind: 'work', meanUs: S, sigma: 1 },
+    });
+    const run = (serviceUs: DurationUs): ReturnType<typeof answerByScript>['requests'] => {
+      const { clients } = clientsOf([closed], 100 * S);
+      const { requests } = answerByScript(clients, 200 * S, () => ({ end: SERVED, afterUs: serviceUs }));
+      const inFlight = requests.map(({ at }) =>
+        requests.filter((one) => one.at <= at && at < one.at + serviceUs),
+      );
+      expect(Math.max(...inFlight.map(({ length }) => length))).toBeLessThanOrEqual(20);
+      return requests;
+    };
+    const fast = run(2 * S);
+    const slow = run(18 * S);
+    // 20 people, each of whom takes 4 or 20 s for a round.
+    expect(Math.abs(fast.length - 500)).toBeLessThan(50);
+    expect(Math.abs(slow.length - 100)).toBeLessThan(20);
+    const bodies = new Map(fast.map(({ task, demand }) => [task.fingerprint, demand]));
+    for (const { task, demand } of slow) expect(demand).toEqual(bodies.get(task.fingerprint));
+  });
+
+  test('bursts come at their rate, and between them nobody', () => {
+    const bursts = streamSpec({
+      arrivals: { kind: 'on-off', rate: { kind: 'per-second', perSecond: 50 }, onUs: 2 * S, offUs: 8 * S },
+    });
+    const { clients } = clientsOf([bursts], 100 * S);
+    const { requests } = answerByScript(clients, 100 * S, () => ({ end: SERVED, afterUs: 0 }));
+    expect(requests.every(({ at }) => at % (10 * S) < 2 * S)).toBe(true);
+    expect(Math.abs(requests.length - 1_000)).toBeLessThan(100);
+  });
+
   test('every user who arrived ends once, those who are left when the run is over too', () => {
     const kind = fc.constantFrom<(JobEnd | undefined)[]>(
       SERVED,

@@ -124,7 +124,7 @@ describe('a trace of rates', () => {
       const mean = gaps.reduce((a, b) => a + b, 0) / gaps.length;
       return Math.sqrt(gaps.reduce((sum, gap) => sum + (gap - mean) ** 2, 0) / gaps.length) / mean;
     };
-    expect(cv(600, 1_200)).toBeCloseTo(1, 0);
+    expect(cv(600, 1_200)).toBeCloseTo(1, 1);
     expect(cv(1_200, 1_800)).toBeGreaterThan(2.5);
     expect(cv(1_200, 1_800)).toBeLessThan(3.8);
   });
@@ -133,7 +133,7 @@ describe('a trace of rates', () => {
     const parts = [{ fromUs: 600 * S, untilUs: 1_200 * S, repeats: 2 }];
     const course = [{ from: 60 * S, times: 3 }];
     const requests = replay({ ...rates, times: 10, parts }, { sizes, course });
-    expect(between(requests, 0, 60) / 1_200).toBeCloseTo(1, 0);
+    expect(Math.abs(between(requests, 0, 60) - 1_200)).toBeLessThan(140);
     expect(between(requests, 60, 120) / 3_600).toBeCloseTo(1, 1);
     expect(between(requests, 120, 100_000)).toBe(0);
   });

@@ -19,7 +19,7 @@ export class UserLaw {
   readonly #key: DrawKey;
   readonly #classes: Shares;
   readonly #models: ModelChain;
-  readonly #tenants: readonly TenantId[];
+  readonly #tenantOf: (index: number) => TenantId;
   readonly #tenantShares: Shares;
   readonly #sizes: SizeLaw;
   readonly #draws: Draws;
@@ -31,7 +31,7 @@ export class UserLaw {
     this.#key = drawKey(options.seed, `user ${options.name}`);
     this.#classes = new Shares(stream.classes.map(({ share }) => share));
     this.#models = new ModelChain(stream);
-    this.#tenants = tenantsOf(stream.tenants);
+    this.#tenantOf = tenantNames(stream.tenants);
     this.#tenantShares = new Shares(tenantSharesOf(stream.tenants));
     this.#sizes = options.sizes;
     this.#draws = options.draws;
@@ -44,7 +44,7 @@ export class UserLaw {
     const { draw } = source;
     draws.begin(this.#key, draw);
     const ofClass = stream.classes[this.#classes.pick(draws.ratio())] as StreamSpec['classes'][number];
-    const tenant = this.#tenants[this.#tenantShares.pick(draws.ratio())] as TenantId;
+    const tenant = this.#tenantOf(this.#tenantShares.pick(draws.ratio()));
     const isPatient = draws.ratio() < stream.users.patientShare;
     const modelAt = this.#models.next(source.modelBefore, draws);
     const size = source.size ?? this.#sizes(draws);
@@ -85,9 +85,11 @@ interface UserLawOptions {
   readonly draws: Draws;
 }
 
-function tenantsOf(tenants: TenantsSpec): readonly TenantId[] {
-  if (tenants.kind === 'one') return [tenants.id];
-  return Array.from({ length: tenants.count }, (_, index) => `${tenants.prefix}-${index + 1}`);
+/** Names are made when they are first asked for: there may be a million. */
+function tenantNames(tenants: TenantsSpec): (index: number) => TenantId {
+  if (tenants.kind === 'one') return () => tenants.id;
+  const names = new Array<TenantId | undefined>(tenants.count).fill(undefined);
+  return (index) => (names[index] ??= `${tenants.prefix}-${index + 1}`);
 }
 
 /** By Zipf's law: the share of the n-th is as `1 / n^zipf`. */

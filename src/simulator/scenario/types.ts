@@ -138,7 +138,10 @@ export type TenantsSpec =
 export type SizeSpec =
   /** Work on the reference machine; lognormal with this mean, sigma 0 is constant. */
   | { readonly kind: 'work'; readonly meanUs: DurationUs; readonly sigma: number }
-  /** Images and steps as a production service had them; `usPerImageStep` on the reference machine when that is used. */
+  /**
+   * Images and steps as a production service had them, as work at `usPerImageStep` on the reference machine; at 0 as pictures
+   * of 512 x 512 whose time the hardware tells.
+   */
   | { readonly kind: 'fitted-images'; readonly usPerImageStep: DurationUs }
   | { readonly kind: 'images'; readonly units: number }
   | {
