@@ -13,6 +13,7 @@ import type { SchedulerEvent } from '../src/core/scheduler/events.ts';
 import { createScheduler } from '../src/core/scheduler/scheduler.ts';
 import type { Policy } from '../src/simulator/policies/policy.ts';
 import { runPolicy } from '../src/simulator/run-scenario.ts';
+import { TaskTable } from '../src/simulator/task-table.ts';
 import type { Scenario } from '../src/simulator/scenario/types.ts';
 
 const NO_LIMITS = Object.freeze({ firstByteUs: 0, idleUs: 0 });
@@ -26,7 +27,7 @@ const CALM_CLASSES = [
 class NullPolicy implements Policy {
   readonly #free: string[] = [];
   readonly #waiting: number[] = [];
-  readonly #nodes: Map<number, string> = new Map();
+  readonly #nodes = new TaskTable<string>();
   #head = 0;
 
   apply(event: SchedulerEvent, _now: number, out: EffectSink): void {
@@ -65,7 +66,7 @@ class NullPolicy implements Policy {
     while (this.#free.length > 0 && this.#head < this.#waiting.length) {
       const taskId = this.#waiting[this.#head++] as number;
       const nodeId = this.#free.pop() as string;
-      this.#nodes.set(taskId, nodeId);
+      this.#nodes.add(taskId, nodeId);
       out.assign(taskId, nodeId, 1);
     }
     if (this.#head === this.#waiting.length) {

@@ -17,13 +17,13 @@ import type { NodeMemory, SchedulerEvent } from '../core/scheduler/events.ts';
 import type { Clients, ClientSink, Request } from './clients/clients.ts';
 import { DecisionHash } from './decision-hash.ts';
 import { EventQueue } from './event-queue.ts';
-import { JobTable } from './job-table.ts';
 import type { MachineSink } from './machines/machine.ts';
 import type { JobEnd, Observer } from './observer.ts';
 import type { Policy } from './policies/policy.ts';
 import type { ProcessSpec } from './scenario/types.ts';
 import { SimJob } from './sim-job.ts';
 import type { Letter, SimNode } from './sim-node.ts';
+import { TaskTable } from './task-table.ts';
 
 /** What a refusal or a closed port costs. */
 const FAST_FAILURE_US: DurationUs = 1_000;
@@ -55,7 +55,7 @@ export class Simulation {
   readonly #process: ProcessSpec;
   readonly #clients: Clients;
   readonly #observer: Observer;
-  readonly #jobs = new JobTable();
+  readonly #jobs = new TaskTable<SimJob>();
   readonly #machines = new KeyedHeap<SimNode>();
   readonly #mail = new EventQueue<Letter>();
   readonly #script = new EventQueue();
@@ -264,7 +264,7 @@ export class Simulation {
     const job = new SimJob(request, this.now);
     this.#observer.submitted?.(job, this.now);
     if (this.#policy === undefined) return this.#settle(job, LOST);
-    this.#jobs.add(job);
+    this.#jobs.add(job.id, job);
     const { tasksMax, restartUs } = this.#process;
     if (tasksMax > 0 && this.#jobs.size > tasksMax) return this.crash(restartUs);
     this.#apply({ kind: 'submit', task: request.task });
@@ -348,7 +348,7 @@ export class Simulation {
     this.#hush(job);
     if (result.kind !== 'ok') this.#stop(node, job);
     this.#observer.attemptEnded?.(job, node.spec.id, this.now);
-    if (job.isSettled) this.#jobs.delete(job);
+    if (job.isSettled) this.#jobs.delete(job.id);
     const isBroken = result.kind === 'failed' && job.task.stream && job.firstByteAt >= 0;
     const told = isBroken ? { ...result, retryable: false } : result;
     this.#apply({ kind: 'attempt-ended', taskId: job.id, result: told });
@@ -370,7 +370,7 @@ export class Simulation {
 
   #settle(job: SimJob, end: JobEnd): void {
     job.isSettled = true;
-    if (job.node === undefined) this.#jobs.delete(job);
+    if (job.node === undefined) this.#jobs.delete(job.id);
     this.#observer.outcome?.(job, end, this.now);
     this.#clients.outcome(job.id, end, this.now);
   }

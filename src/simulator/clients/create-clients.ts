@@ -12,6 +12,7 @@ import type { DurationUs, MonoUs, TaskId } from '../../base/units.ts';
 import { NO_NEEDS } from '../../core/request/index.ts';
 import type { Outcome } from '../../core/request/outcome.ts';
 import type { TaskSpec } from '../../core/request/task.ts';
+import { TaskTable } from '../task-table.ts';
 import type { Clients, ClientSink } from './clients.ts';
 import { createSources, type SourcesOptions } from './create-sources.ts';
 import { Draws } from './draws.ts';
@@ -38,7 +39,7 @@ class Crowd implements RunClients {
   readonly #sources = new KeyedHeap<Source>();
   readonly #timers = new KeyedHeap<UserRecord>();
   /** By the try under way. */
-  readonly #out: Map<TaskId, UserRecord> = new Map();
+  readonly #out = new TaskTable<UserRecord>();
   readonly #draws = new Draws();
   readonly #observer: UserObserver;
   #nextIndex = 0;
@@ -82,7 +83,7 @@ class Crowd implements RunClients {
   }
 
   finish(now: MonoUs): void {
-    const left = [...this.#out.values(), ...[...this.#timers].filter(({ isOut }) => !isOut)];
+    const left = [...this.#out.all(), ...[...this.#timers].filter(({ isOut }) => !isOut)];
     this.#out.clear();
     for (const user of left.toSorted((a, b) => a.index - b.index)) {
       this.#stopTimer(user);
@@ -111,7 +112,7 @@ class Crowd implements RunClients {
     user.taskId = this.#nextTaskId++;
     user.firstByteAt = -1;
     user.isOut = true;
-    this.#out.set(user.taskId, user);
+    this.#out.add(user.taskId, user);
     if (user.source.law.stream.users.hangsUp) this.#setTimer(user, now + user.deadlineUs);
     sink.submit({ task: taskOf(user, now), demand: user.demand, noise: user.noise, user });
   }

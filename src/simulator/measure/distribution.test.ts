@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createPrng } from '../../base/prng.ts';
-import { Distribution } from './distribution.ts';
+import { Distribution, ExactBudget } from './distribution.ts';
 import { bucketOf, RELATIVE_ERROR, valueOf } from './log-histogram.ts';
 
 /** Lognormal over five decades. */
@@ -13,7 +13,7 @@ function values(count: number, seed: number): readonly number[] {
 }
 
 function distributionOf(list: readonly number[], exactMax?: number): Distribution {
-  const distribution = new Distribution(exactMax);
+  const distribution = new Distribution(exactMax === undefined ? {} : { exactMax });
   for (const value of list) distribution.add(value, bucketOf(value));
   return distribution;
 }
@@ -64,6 +64,20 @@ describe('Distribution', () => {
       expect(merged.quantilesMs().mean).toBeCloseTo(whole.mean, 6);
       expect(Math.abs(merged.quantilesMs().p95 / whole.p95 - 1)).toBeLessThanOrEqual(RELATIVE_ERROR + 1e-9);
     }
+  });
+
+  test('keeps no more values than the budget that it shares allows', () => {
+    const budget = new ExactBudget(1_000);
+    const [one, other] = [new Distribution({ budget }), new Distribution({ budget })];
+    const list = values(2_000, 3);
+    for (const value of list.slice(0, 500)) one.add(value, bucketOf(value));
+    expect(budget.left).toBeGreaterThanOrEqual(0);
+    expect(one.quantilesMs().p95).toBe(rankMs(list.slice(0, 500), 0.95));
+    for (const value of list) other.add(value, bucketOf(value));
+    expect(budget.left).toBeGreaterThanOrEqual(0);
+    const exactMs = rankMs(list, 0.95);
+    expect(other.quantilesMs().p95).not.toBe(exactMs);
+    expect(Math.abs(other.quantilesMs().p95 / exactMs - 1)).toBeLessThanOrEqual(RELATIVE_ERROR + 1e-9);
   });
 
   test('of nothing is 0 throughout', () => {

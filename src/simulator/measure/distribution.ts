@@ -10,8 +10,23 @@ import type { Quantiles } from './report.ts';
 export const EXACT_MAX = 200_000;
 const CAPACITY_MIN = 16;
 
+/** Values that several distributions may keep one by one, all together. */
+export class ExactBudget {
+  left: number;
+
+  constructor(values: number) {
+    this.left = values;
+  }
+}
+
+export interface DistributionOptions {
+  readonly exactMax?: number;
+  readonly budget?: ExactBudget;
+}
+
 export class Distribution {
   readonly #exactMax: number;
+  readonly #budget: ExactBudget | undefined;
   /** Empty once the histogram has taken over. */
   #values = new Float64Array(CAPACITY_MIN);
   #histogram: LogHistogram | undefined;
@@ -19,8 +34,9 @@ export class Distribution {
   #sum = 0;
   #max = 0;
 
-  constructor(exactMax: number = EXACT_MAX) {
+  constructor({ exactMax = EXACT_MAX, budget }: DistributionOptions = {}) {
     this.#exactMax = exactMax;
+    this.#budget = budget;
   }
 
   get count(): number {
@@ -74,8 +90,12 @@ export class Distribution {
   }
 
   #grow(valueUs: DurationUs, bucket: number): void {
-    if (this.#count >= this.#exactMax) return this.#blur().add(bucket);
-    const values = new Float64Array(Math.min(this.#exactMax, 2 * this.#values.length));
+    const length = Math.min(this.#exactMax, 2 * this.#values.length);
+    const more = length - this.#values.length;
+    if (more <= 0 || (this.#budget !== undefined && this.#budget.left < more))
+      return this.#blur().add(bucket);
+    if (this.#budget !== undefined) this.#budget.left -= more;
+    const values = new Float64Array(length);
     values.set(this.#values);
     values[this.#count] = valueUs;
     this.#values = values;
@@ -86,6 +106,7 @@ export class Distribution {
     const histogram = new LogHistogram();
     for (const value of this.#values.subarray(0, this.#count)) histogram.add(bucketOf(value));
     this.#histogram = histogram;
+    if (this.#budget !== undefined) this.#budget.left += this.#values.length;
     this.#values = new Float64Array(0);
     return histogram;
   }

@@ -1,7 +1,7 @@
 /** What became of the users of one group, and how long they waited. */
 import type { DurationUs, RefUs } from '../../base/units.ts';
 import type { UserEnd } from '../clients/user.ts';
-import { Distribution } from './distribution.ts';
+import { Distribution, type DistributionOptions } from './distribution.ts';
 import type { GroupReport, TenantReport } from './report.ts';
 
 /** A user's end, computed once for all groups that he belongs to. Times in microseconds, buckets of histograms beside them. */
@@ -38,10 +38,10 @@ export class Group {
   readonly #response: Distribution;
   readonly #firstByte: Distribution;
 
-  constructor(exactMax?: number) {
-    this.#wait = new Distribution(exactMax);
-    this.#response = new Distribution(exactMax);
-    this.#firstByte = new Distribution(exactMax);
+  constructor(options: DistributionOptions = {}) {
+    this.#wait = new Distribution(options);
+    this.#response = new Distribution(options);
+    this.#firstByte = new Distribution(options);
   }
 
   end(ending: Ending): void {

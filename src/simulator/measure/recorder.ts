@@ -8,7 +8,8 @@ import type { DurationUs, MonoUs, NodeId, Ratio, RefUs } from '../../base/units.
 import type { User, UserEnd, UserObserver } from '../clients/user.ts';
 import type { JobEnd, Observer, TrackedJob } from '../observer.ts';
 import type { SimNode } from '../sim-node.ts';
-import { type Ending, Group } from './group.ts';
+import { Cells } from './cells.ts';
+import type { Ending, Group } from './group.ts';
 import { bucketOf } from './log-histogram.ts';
 import { type Disturbance, Recovery } from './recovery.ts';
 import type { NodeReport, PolicyReport } from './report.ts';
@@ -37,11 +38,6 @@ export interface RunFacts {
   readonly wallSeconds: number;
 }
 
-const OCTAVE_MIN = -14;
-const OCTAVES = 32;
-/** Microseconds to units of the least octave. */
-const WORK_SCALE = 2 ** -OCTAVE_MIN / 1e6;
-
 class NodeTally {
   served = 0;
   workUs: RefUs = 0;
@@ -52,10 +48,7 @@ class NodeTally {
 
 export class Recorder implements Observer, UserObserver {
   readonly #options: RecorderOptions;
-  readonly #all = new Group();
-  readonly #classes: readonly Group[];
-  readonly #streams: readonly Group[];
-  readonly #sizes: (Group | undefined)[] = Array.from({ length: OCTAVES }, () => undefined);
+  readonly #cells: Cells;
   readonly #tenants: Tenants;
   readonly #nodes: readonly NodeTally[];
   readonly #recovery: Recovery | undefined;
@@ -84,8 +77,7 @@ export class Recorder implements Observer, UserObserver {
   constructor(options: RecorderOptions) {
     this.#options = options;
     const { classes, streams, nodes, window, disturbance } = options;
-    this.#classes = classes.map(() => new Group());
-    this.#streams = streams.map(() => new Group());
+    this.#cells = new Cells(classes.length, streams.length);
     this.#tenants = new Tenants(window, options.tenantWeights);
     this.#nodes = nodes.map(() => new NodeTally());
     this.#recovery = disturbance === undefined ? undefined : new Recovery(disturbance, options.deadlineUs);
@@ -97,11 +89,8 @@ export class Recorder implements Observer, UserObserver {
     this.#options.sampler?.arrived(user.workUs);
     this.#recovery?.arrived(now);
     if (!this.#counts(user)) return;
-    this.#all.offered += 1;
-    this.#classOf(user.className).offered += 1;
-    (this.#streams[user.stream] as Group).offered += 1;
+    this.#cellOf(user).offered += 1;
     this.#tenants.of(user.tenant).offered += 1;
-    this.#sizeOf(user.workUs).offered += 1;
   }
 
   userEnded(user: User, end: UserEnd, now: MonoUs): void {
@@ -111,11 +100,8 @@ export class Recorder implements Observer, UserObserver {
     if (isAnswer) this.#answered(user, now);
     else if (this.#isWatched(user.className)) this.#recovery?.turnedAway(now);
     if (!this.#counts(user)) return;
-    this.#all.end(ending);
-    this.#classOf(user.className).end(ending);
-    (this.#streams[user.stream] as Group).end(ending);
+    this.#cellOf(user).end(ending);
     this.#tenants.of(user.tenant).end(ending);
-    this.#sizeOf(user.workUs).end(ending);
   }
 
   submitted(job: TrackedJob, now: MonoUs): void {
@@ -172,8 +158,6 @@ export class Recorder implements Observer, UserObserver {
   report(open: Iterable<TrackedJob>, facts: RunFacts): PolicyReport {
     for (const job of open) if (job.firstSentAt < 0) this.#waited(job, facts.now - job.submittedAt);
     const { classes, streams, nodes, window } = this.#options;
-    const byGroup = (names: readonly string[], groups: readonly Group[]): PolicyReport['byClass'] =>
-      Object.fromEntries(names.map((name, index) => [name, (groups[index] as Group).report()]));
     const swaps = nodes.reduce((sum, { machine }) => sum + machine.swaps, 0);
     const jain = this.#tenants.jain(facts.now);
     return {
@@ -186,11 +170,11 @@ export class Recorder implements Observer, UserObserver {
       swapsPerRequest: this.#dispatched === 0 ? 0 : swaps / this.#dispatched,
       ...(jain === undefined ? {} : { jain }),
       peakOpen: this.#peakOpen,
-      all: this.#all.report(),
-      byClass: byGroup(classes, this.#classes),
-      byStream: byGroup(streams, this.#streams),
+      all: this.#cells.all(),
+      byClass: this.#cells.byClass(classes),
+      byStream: this.#cells.byStream(streams),
       byTenant: this.#tenants.report(),
-      bySize: this.#bySize(),
+      bySize: this.#cells.bySize(),
       nodes: Object.fromEntries(nodes.map(({ spec }, index) => [spec.id, this.#nodeReport(index)])),
       ...this.#recoveries(facts.now),
     };
@@ -201,8 +185,8 @@ export class Recorder implements Observer, UserObserver {
     return arrivedAt >= from && arrivedAt < until;
   }
 
-  #classOf(name: string): Group {
-    return this.#classes[this.#indexOf(name)] as Group;
+  #cellOf({ className, stream, workUs }: User): Group {
+    return this.#cells.of(this.#indexOf(className), stream, workUs);
   }
 
   #isWatched(name: string): boolean {
@@ -212,17 +196,6 @@ export class Recorder implements Observer, UserObserver {
   /** There are few classes, and names are the same object: looking along the list is faster than a map. */
   #indexOf(name: string): number {
     return this.#options.classes.indexOf(name);
-  }
-
-  #sizeOf(workUs: RefUs): Group {
-    // The position of the highest bit: no logarithm on a path that every request takes thrice.
-    const scaled = Math.min(0x7fffffff, workUs * WORK_SCALE);
-    const index = scaled < 1 ? 0 : 31 - Math.clz32(scaled);
-    const known = this.#sizes[index];
-    if (known !== undefined) return known;
-    const group = new Group();
-    this.#sizes[index] = group;
-    return group;
   }
 
   #endingOf(user: User, { kind }: UserEnd, now: MonoUs): Ending {
@@ -272,11 +245,8 @@ export class Recorder implements Observer, UserObserver {
   /** Only tries of users who count. */
   #waited({ user, task }: TrackedJob, waitUs: DurationUs): void {
     if (waitUs === 0 || user === undefined || !this.#counts(user)) return;
-    this.#all.waited(waitUs);
-    this.#classOf(task.className).waited(waitUs);
-    (this.#streams[user.stream] as Group).waited(waitUs);
+    this.#cellOf(user).waited(waitUs);
     this.#tenants.of(task.tenant).waited(waitUs);
-    this.#sizeOf(user.workUs).waited(waitUs);
   }
 
   #busyRatio(index: number): Ratio {
@@ -289,14 +259,6 @@ export class Recorder implements Observer, UserObserver {
   #nodeReport(index: number): NodeReport {
     const { served, workUs } = this.#nodes[index] as NodeTally;
     return { served, busyRatio: this.#busyRatio(index), workSeconds: workUs / 1e6 };
-  }
-
-  #bySize(): PolicyReport['bySize'] {
-    const rows = this.#sizes.flatMap((group, index) => {
-      const octave = index + OCTAVE_MIN;
-      return group === undefined ? [] : [[`${2 ** octave}-${2 ** (octave + 1)}s`, group.report()] as const];
-    });
-    return Object.fromEntries(rows);
   }
 
   #recoveries(now: MonoUs): Partial<PolicyReport> {

@@ -30,7 +30,7 @@ class Tenant extends Group {
   servedUs: RefUs = 0;
 
   constructor(weight: number) {
-    super(EXACT_PER_TENANT_MAX);
+    super({ exactMax: EXACT_PER_TENANT_MAX });
     this.weight = weight;
   }
 }
