@@ -10,6 +10,7 @@ import { ADAPTIVE_MUTANTS } from './adaptive.ts';
 import { BULKHEAD_MUTANTS } from './bulkheads.ts';
 import { PREEMPTION_MUTANTS } from './preemption.ts';
 import { LADDER_MUTANTS } from './ladder.ts';
+import { PLACEMENT_MUTANTS } from './placement.ts';
 import { RETRY_MUTANTS } from './retries.ts';
 
 const CORE = 'src/core';
@@ -22,6 +23,7 @@ const SCENARIOS = 'test/scenarios/scenarios.test.ts';
 
 export const MUTANTS: readonly Mutant[] = [
   ...RETRY_MUTANTS,
+  ...PLACEMENT_MUTANTS,
   ...LADDER_MUTANTS,
   ...DEGRADE_MUTANTS,
   {

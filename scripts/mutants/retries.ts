@@ -29,10 +29,8 @@ export const RETRY_MUTANTS: readonly Mutant[] = [
     name: 'shed-retries-past-an-idle-node',
     invariant: 0,
     file: `${CORE}/scheduler/submit.ts`,
-    original:
-      "  const idle = idleNodeFor(state, lane, task);\n  if (idle !== null) return idle;\n  if (standing === 'repeat' && !isExempt) {",
-    mutated:
-      "  const idle = standing === 'repeat' ? null : idleNodeFor(state, lane, task);\n  if (idle !== null) return idle;\n  if (standing === 'repeat' && !isExempt) {",
+    original: '  const idle = idleNodeFor(state, lane, task);\n  // A gate',
+    mutated: '  const idle = isRepeat ? null : idleNodeFor(state, lane, task);\n  // A gate',
     killer: RETRY_SHED,
     titles: 'a repeated request > takes an idle node',
   },

@@ -4,6 +4,7 @@ import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
 import { MS, nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
 import { defaultSchedulerConfig, type SchedulerOverrides } from '../config/defaults.ts';
 import type { TaskSpec } from '../request/task.ts';
+import type { NodeMemory } from '../scheduler/events.ts';
 
 const MINUTE = 60 * S;
 /** The gate alone, without places kept for those who were refused. */
@@ -13,6 +14,17 @@ function worldOf(nodes: number, overrides: SchedulerOverrides = {}): CheckedSche
   const world = new CheckedScheduler(defaultSchedulerConfig(overrides));
   for (let i = 0; i < nodes; i++) world.apply({ kind: 'node-registered', node: nodeSpec(`n${i}`) });
   return world;
+}
+
+/** What a registry knows of a healthy node of this speed. */
+function memoryOf(rate: number): NodeMemory {
+  return {
+    cordoned: false,
+    draining: false,
+    ejectedForUs: 0,
+    ejections: 0,
+    rates: [{ model: '', rate, observations: 50 }],
+  };
 }
 
 /** Submits equal tasks of one flow until the gate closes, and tells how many wait. */
@@ -82,6 +94,17 @@ describe('the gate', () => {
     world.advance(MS);
     const outcome = world.submit(taskSpec(5_000, { deadlineAt: 10 * MINUTE }));
     expect(outcome).toBeUndefined();
+  });
+
+  test('sends nothing to a node that it would not be sent to, while it is off or in shadow', () => {
+    for (const mode of ['off', 'shadow'] as const) {
+      const world = worldOf(0, { gates: { 'flow-wait': mode, 'retry-shed': 'off' } });
+      world.apply({ kind: 'node-registered', node: nodeSpec('fast'), memory: memoryOf(1) });
+      world.apply({ kind: 'node-registered', node: nodeSpec('slow'), memory: memoryOf(0.02) });
+      for (let id = 1; id <= 12; id++) world.submit(taskSpec(id, { deadlineAt: 10 * MINUTE }));
+      expect(world.runningOn('fast')).toEqual([1]);
+      expect(world.runningOn('slow')).toEqual([]);
+    }
   });
 
   test('says when a retry would be accepted: once half of what the gate allows is free, at the flow’s share', () => {

@@ -167,28 +167,35 @@ describe('the head of a line', () => {
 
 describe('exploration', () => {
   /** A fast node that is idle most of the time beside a slow one that earliest completion time never chooses. */
-  function lightLoad(className: string): Map<string, number> {
-    const flow: FlowLoad = { className, tenant: 't', models: ['m'], workUs: [100 * MS, 100 * MS], depth: 0 };
+  function sentToSlow(className: string, sizesUs: readonly number[]): readonly number[] {
+    const flow: FlowLoad = { className, tenant: 't', models: ['m'], workUs: [S, S], depth: 0 };
     const load = new BackloggedRun([flow], 1, { placement: { exploreEveryMs: 30_000 } });
     load.addNode('fast', 4);
     load.addNode('slow', 0.5);
     for (let i = 0; i < 300; i++) {
-      load.submit(flow);
+      load.submit(flow, { workUs: sizesUs[i % sizesUs.length] as number });
       load.runUntil(load.run.now + S);
     }
-    const sent = new Map<string, number>();
-    for (const { nodeId } of load.assignments.slice(60)) sent.set(nodeId, (sent.get(nodeId) ?? 0) + 1);
-    return sent;
+    const known = load.assignments.slice(60);
+    return known.filter(({ nodeId }) => nodeId === 'slow').map(({ task }) => task.workUs);
   }
 
   test('gives an idle slow node a task about every half minute, so that its rate stays known', () => {
-    const toSlow = lightLoad('normal').get('slow') ?? 0;
-    expect(toSlow).toBeGreaterThanOrEqual(5);
-    expect(toSlow).toBeLessThanOrEqual(9);
+    for (const workUs of [100 * MS, 2 * S]) {
+      const sent = sentToSlow('normal', [workUs]);
+      expect(sent.length).toBeGreaterThanOrEqual(5);
+      expect(sent.length).toBeLessThanOrEqual(9);
+    }
+  });
+
+  test('spends small tasks alone, and as many of them as where all are small', () => {
+    const sent = sentToSlow('normal', [100 * MS, 800 * MS, 800 * MS, 800 * MS]);
+    expect(new Set(sent)).toEqual(new Set([100 * MS]));
+    expect(sent.length).toBeGreaterThanOrEqual(5);
   });
 
   test('never spends a task of the first class', () => {
-    expect(lightLoad('critical').get('slow') ?? 0).toBe(0);
+    expect(sentToSlow('critical', [100 * MS])).toEqual([]);
   });
 });
 

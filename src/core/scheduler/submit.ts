@@ -160,9 +160,13 @@ function claimPastGate(
   const share = isExempt ? 1 : waitShareOf(standing, lane.flowHere(task.flow), state.now);
   if (standing !== 'repeat') task.ladder?.noteGate(task.flow.classRecord.index, share * limitUs);
   if (waitUs <= share * limitUs) return null;
+  const isRepeat = standing === 'repeat' && !isExempt;
+  const isAtStake =
+    (isRepeat && state.gates.isOn('retry-shed')) || (waitUs > limitUs && state.gates.isOn('flow-wait'));
   const idle = idleNodeFor(state, lane, task);
-  if (idle !== null) return idle;
-  if (standing === 'repeat' && !isExempt) {
+  // A gate that refuses nothing changes nothing: the task waits for the node that is best for it.
+  if (idle !== null) return isAtStake ? idle : null;
+  if (isRepeat) {
     if (state.gates.refuses('retry-shed')) return 'shed';
     if (waitUs <= limitUs) return null;
   }
