@@ -31,7 +31,7 @@ describe('hardwareTimes().soloUs', () => {
   });
 
   test('counts the context of each decoding step', () => {
-    const soloUs = soloTimeOf('A100-80');
+    const soloUs = soloTimeOf('A100');
     const text = (promptTokens: number, outputTokens: number): number =>
       soloUs({ kind: 'text', promptTokens, outputTokens }) / 1_000;
     expect(text(1_000, 1)).toBeCloseTo(332 + 43.4 + 0.215 + 0.4);
@@ -40,6 +40,21 @@ describe('hardwareTimes().soloUs', () => {
 
   test('throws for hardware that it does not know, and for work that it has no number for', () => {
     expect(() => soloTimeOf('Abacus')).toThrow(/must be one of reference, T4/);
-    expect(() => soloTimeOf('V100')({ kind: 'embedding', tokens: 5 })).toThrow('no embeddings for V100');
+    expect(() => soloTimeOf('M2-Ultra')({ kind: 'image', units: 1 })).toThrow('no images for M2-Ultra');
+  });
+
+  test('computes a prompt in the place of the reading of weights, not on top of it, where it was measured', () => {
+    const soloUs = soloTimeOf('A100-80');
+    const first = (promptTokens: number): number =>
+      soloUs({ kind: 'text', promptTokens, outputTokens: 1 }) / 1_000;
+    expect(first(100)).toBeCloseTo(66.6 + 0.215 + 0.04);
+    expect(first(1_000)).toBeCloseTo(23.7 + 205.5 + 0.215 + 0.4);
+    expect(first(4_096)).toBeCloseTo(23.7 + 0.2055 * 4_096 + 0.1247 * 2_048 + 0.215 + 0.0004 * 4_096);
+  });
+
+  test('tells small language models from large ones', () => {
+    const text: Demand = { kind: 'text', promptTokens: 0, outputTokens: 1 };
+    expect(hardwareTimes('H100', 'small').soloUs(text)).toBeCloseTo(6_512);
+    expect(() => hardwareTimes('RTX-4090', 'large').soloUs(text)).toThrow('no textLarge for RTX-4090');
   });
 });

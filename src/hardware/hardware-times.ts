@@ -3,9 +3,10 @@
  * rate 1 by definition, and is otherwise the reference accelerator.
  */
 import { type DurationMs, type DurationUs, type Rate, US_PER_MS } from '../base/units.ts';
-import { catalogueEntry, type CatalogueEntry, catalogueNames, type Sourced } from './catalogue.ts';
+import { catalogueEntry, type CatalogueEntry, catalogueNames } from './catalogue.ts';
 import type { Demand } from './demand.ts';
 import { REFERENCE_HARDWARE, referenceWorkUs } from './reference-work.ts';
+import type { Sourced } from './sourced.ts';
 import { textServiceMs, type TextModel } from './service-time.ts';
 
 /** Hardware whose service time is the demand's work. */

@@ -4,8 +4,9 @@
  */
 import { invariant } from '../base/assert.ts';
 import { msToUs, type DurationMs, type RefUs } from '../base/units.ts';
-import { catalogueEntry, type Sourced } from './catalogue.ts';
+import { catalogueEntry } from './catalogue.ts';
 import type { Demand } from './demand.ts';
+import type { Sourced } from './sourced.ts';
 import { embeddingServiceMs, imageUnitsMs, textServiceMs } from './service-time.ts';
 
 export const REFERENCE_HARDWARE = 'A100';

@@ -3,8 +3,15 @@
  * catalogue.
  *
  * Images: one pass over `u` units (pictures of 512 x 512 at 30 steps) takes `fixed + perImage * u`; time is linear in
- * steps and in pixels. Text: one decoding step of B sequences with T tokens of context in all takes `a + b * B + c * T`,
- * and each new prompt token adds its prefill. Embeddings: `fixed + perToken * n`.
+ * steps and in pixels. Embeddings: `fixed + perToken * n`.
+ *
+ * Text: one step of B sequences with T tokens of context in all takes `a + b * B + c * T`. Where n tokens of new prompts
+ * are computed in it, they take the place of `a` when they last longer: `max(a, prompt(n)) + b * B + c * T`. A prompt is
+ * linear, `a + prefill * n`, or where it was measured
+ *
+ *   prompt(n) = max(floor, fixed + perToken * n + perLongToken * max(0, n - 2048))
+ *
+ * flat while reading the weights is what takes time, then linear, and steeper beyond some two thousand tokens.
  */
 import type { DurationMs, Tokens } from '../base/units.ts';
 
@@ -14,12 +21,26 @@ export interface ImageModel {
   readonly perImageMs: DurationMs;
 }
 
-/** Milliseconds of one decoding step: `stepMs + perSequenceMs * B + perContextTokenMs * T + prefillMs * new tokens`. */
+/** Milliseconds of a step that computes n tokens of prompts, by themselves. */
+export interface PromptModel {
+  readonly floorMs: DurationMs;
+  readonly fixedMs: DurationMs;
+  readonly perTokenMs: DurationMs;
+  /** On top, for each token beyond `LONG_PROMPT_TOKENS`. */
+  readonly perLongTokenMs: DurationMs;
+}
+
+export const LONG_PROMPT_TOKENS: Tokens = 2_048;
+
+/** Milliseconds of one decoding step: `stepMs + perSequenceMs * B + perContextTokenMs * T`, and more with new prompts. */
 export interface TextModel {
   readonly stepMs: DurationMs;
   readonly perSequenceMs: DurationMs;
   readonly perContextTokenMs: DurationMs;
+  /** Of a prompt that is linear. */
   readonly prefillMsPerToken: DurationMs;
+  /** Absent: `stepMs + prefillMsPerToken * n`. */
+  readonly prompt?: PromptModel;
 }
 
 /** Milliseconds of one embedding request: `fixedMs + perTokenMs * tokens`. */
@@ -52,11 +73,26 @@ export function imageServiceMs(model: ImageModel, size: ImageSize): DurationMs {
   return imageUnitsMs(model, imageUnits(size));
 }
 
+export function promptMs(
+  { floorMs, fixedMs, perTokenMs, perLongTokenMs }: PromptModel,
+  tokens: Tokens,
+): DurationMs {
+  const longTokens = Math.max(0, tokens - LONG_PROMPT_TOKENS);
+  return Math.max(floorMs, fixedMs + perTokenMs * tokens + perLongTokenMs * longTokens);
+}
+
+/** How much longer a step is in which so many tokens of new prompts are computed. */
+export function prefillMs(model: TextModel, tokens: Tokens): DurationMs {
+  if (tokens === 0) return 0;
+  if (model.prompt === undefined) return model.prefillMsPerToken * tokens;
+  return Math.max(0, promptMs(model.prompt, tokens) - model.stepMs);
+}
+
 /** Alone on the accelerator: prefill, then one step per output token while the context grows by one. */
 export function textServiceMs(model: TextModel, promptTokens: Tokens, outputTokens: Tokens): DurationMs {
   const contextSum = outputTokens * promptTokens + (outputTokens * (outputTokens - 1)) / 2;
   const stepsMs = outputTokens * (model.stepMs + model.perSequenceMs) + model.perContextTokenMs * contextSum;
-  return model.prefillMsPerToken * promptTokens + stepsMs;
+  return prefillMs(model, promptTokens) + stepsMs;
 }
 
 export function embeddingServiceMs(model: EmbeddingModel, tokens: Tokens): DurationMs {

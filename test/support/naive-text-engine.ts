@@ -49,11 +49,11 @@ export function runNaively(requests: readonly NaiveRequest[], options: NaiveOpti
       wasPutOut = true;
       result.putOut += 1;
     }
-    let addedUs = 0;
+    let newTokens = 0;
     while (!wasPutOut && waiting[0] !== undefined && fits(running, waiting[0], options)) {
       const next = waiting.shift() as Sequence;
       running.push(next);
-      addedUs += next.toPrefill * options.times.prefillUsPerToken * next.request.noise;
+      newTokens += next.toPrefill * next.request.noise;
     }
     if (running.length === 0) {
       if (coming[0] === undefined) return result;
@@ -61,7 +61,7 @@ export function runNaively(requests: readonly NaiveRequest[], options: NaiveOpti
       waiting.push(fresh(coming.shift() as NaiveRequest));
       continue;
     }
-    now += stepUs(running, options.times) + addedUs;
+    now += stepUs(running, options.times) + options.times.prefillUs(newTokens);
     for (const sequence of running) {
       sequence.produced += 1;
       if (sequence.produced === 1) result.firstBytes.set(sequence.request.id, now);

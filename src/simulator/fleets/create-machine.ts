@@ -2,6 +2,7 @@
 import { assertNever } from '../../base/assert.ts';
 import { type Rate, US_PER_MS } from '../../base/units.ts';
 import { type HardwareTimes, hardwareTimes, UNIT_HARDWARE } from '../../hardware/hardware-times.ts';
+import { prefillMs } from '../../hardware/service-time.ts';
 import { ImageBatch } from '../machines/image-batch.ts';
 import type { Demand, Machine } from '../machines/machine.ts';
 import { PrefixCache } from '../machines/prefix-cache.ts';
@@ -56,13 +57,13 @@ function batchTimes(
 }
 
 function stepTimes(times: HardwareTimes, speed: Rate): StepTimes {
-  const { stepMs, perSequenceMs, perContextTokenMs, prefillMsPerToken } = times.text();
+  const text = times.text();
   const us = US_PER_MS / speed;
   return {
-    stepUs: stepMs * us,
-    perSequenceUs: perSequenceMs * us,
-    perContextTokenUs: perContextTokenMs * us,
-    prefillUsPerToken: prefillMsPerToken * us,
+    stepUs: text.stepMs * us,
+    perSequenceUs: text.perSequenceMs * us,
+    perContextTokenUs: text.perContextTokenMs * us,
+    prefillUs: (tokens) => prefillMs(text, tokens) * us,
   };
 }
 

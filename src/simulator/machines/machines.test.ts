@@ -71,7 +71,7 @@ function createText(change: {
 }): TextBatch {
   return new TextBatch({
     ...change,
-    times: { stepUs: 90, perSequenceUs: 7, perContextTokenUs: 0.3, prefillUsPerToken: 2.5 },
+    times: { stepUs: 90, perSequenceUs: 7, perContextTokenUs: 0.3, prefillUs: (tokens) => 2.5 * tokens },
     shapeOf: (demand) => {
       if (demand.kind !== 'text') throw new RangeError('Only text');
       return demand;

@@ -6,7 +6,12 @@ import type { Demand } from './machine.ts';
 import { PrefixCache } from './prefix-cache.ts';
 import { type StepTimes, TextBatch, type TextBatchOptions } from './text-batch.ts';
 
-const TIMES: StepTimes = { stepUs: 90, perSequenceUs: 7, perContextTokenUs: 0.3, prefillUsPerToken: 2.5 };
+const TIMES: StepTimes = {
+  stepUs: 90,
+  perSequenceUs: 7,
+  perContextTokenUs: 0.3,
+  prefillUs: (tokens) => 2.5 * tokens,
+};
 
 function createEngine(change: Partial<TextBatchOptions> = {}): TextBatch {
   return new TextBatch({

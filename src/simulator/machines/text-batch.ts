@@ -27,12 +27,13 @@ import { type Waiter, WaitingLine } from './waiting-line.ts';
 const OK: AttemptResult = Object.freeze({ kind: 'ok' });
 const NEVER: MonoUs = Number.POSITIVE_INFINITY;
 
-/** Microseconds of a step: `stepUs + perSequenceUs * B + perContextTokenUs * T + prefillUsPerToken * new tokens`. */
+/** Microseconds of a step: `stepUs + perSequenceUs * B + perContextTokenUs * T + prefillUs(new tokens)`. */
 export interface StepTimes {
   readonly stepUs: DurationUs;
   readonly perSequenceUs: DurationUs;
   readonly perContextTokenUs: DurationUs;
-  readonly prefillUsPerToken: DurationUs;
+  /** How much longer a step is that computes so many tokens of prompts; 0 for none of them. */
+  readonly prefillUs: (tokens: number) => DurationUs;
 }
 
 export interface TextShape {
@@ -125,34 +126,31 @@ export class TextBatch implements Machine {
   }
 
   serviceUs(demand: Demand): DurationUs {
-    const { stepUs, perSequenceUs, perContextTokenUs, prefillUsPerToken } = this.#options.times;
+    const { stepUs, perSequenceUs, perContextTokenUs, prefillUs } = this.#options.times;
     const { promptTokens, outputTokens } = this.#options.shapeOf(demand);
     const contextUs =
       perContextTokenUs * (outputTokens * promptTokens + (outputTokens * (outputTokens - 1)) / 2);
-    const us = prefillUsPerToken * promptTokens + outputTokens * (stepUs + perSequenceUs) + contextUs;
+    const us = prefillUs(promptTokens) + outputTokens * (stepUs + perSequenceUs) + contextUs;
     return Math.max(1, Math.round(us / this.#speed));
   }
 
-  /** With as many sequences as the cache holds on average, nothing known of prompts, and nobody put out. */
+  /** With as many sequences as the cache holds on average, prompts unknown and one at a time, and nobody put out. */
   perSecond(mix: readonly Demand[]): number {
     let output = 0;
-    let prompt = 0;
+    let promptsUs = 0;
     let contextSteps = 0;
     for (const demand of mix) {
       const { promptTokens, outputTokens } = this.#options.shapeOf(demand);
       output += outputTokens;
-      prompt += promptTokens;
+      promptsUs += this.#options.times.prefillUs(promptTokens);
       contextSteps += outputTokens * (promptTokens + (outputTokens - 1) / 2);
     }
     if (output === 0) return 0;
     const { times, sequencesMax, cacheTokensMax } = this.#options;
     const contextMean = contextSteps / output;
     const sequences = Math.max(1, Math.min(sequencesMax, cacheTokensMax / (contextMean + 1)));
-    const stepUs =
-      times.stepUs +
-      sequences * (times.perSequenceUs + times.perContextTokenUs * contextMean) +
-      ((sequences * prompt) / output) * times.prefillUsPerToken;
-    return (this.#speed * sequences * mix.length * 1_000_000) / (output * stepUs);
+    const stepUs = times.stepUs + sequences * (times.perSequenceUs + times.perContextTokenUs * contextMean);
+    return (this.#speed * mix.length * 1_000_000) / ((output * stepUs) / sequences + promptsUs);
   }
 
   start(job: Job, model: ModelId, now: MonoUs): void {
@@ -290,7 +288,8 @@ export class TextBatch implements Machine {
 
   /** Lets in who fits; returns the time that their prompts and models add to the step. */
   #join(): DurationUs {
-    let addedUs = 0;
+    let swapsUs = 0;
+    let newTokens = 0;
     while (this.#running.length < this.#options.sequencesMax) {
       const again = this.#putOut.at(-1);
       const waiter = again === undefined ? this.#waiting.peek() : undefined;
@@ -303,9 +302,10 @@ export class TextBatch implements Machine {
       next.joinedAt = this.#steps;
       this.#running.push(next);
       this.#context += next.promptTokens;
-      addedUs += swapUs + this.#newTokens(next) * this.#options.times.prefillUsPerToken * next.noise;
+      swapsUs += swapUs;
+      newTokens += this.#newTokens(next) * next.noise;
     }
-    return addedUs / this.#speed;
+    return (swapsUs + this.#options.times.prefillUs(newTokens)) / this.#speed;
   }
 
   #fits({ promptTokens }: Sequence): boolean {
