@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { EMBEDDING_ROWS } from './embedding-rows.ts';
 import { IMAGE_ROWS } from './image-rows.ts';
-import type { PromptModel } from './service-time.ts';
 import { LARGE_TEXT_ROWS, SMALL_TEXT_ROWS } from './text-rows.ts';
 import { CATALOGUE, catalogueEntry, catalogueNames } from './catalogue.ts';
 
@@ -10,10 +9,9 @@ describe('CATALOGUE', () => {
     for (const { images, textLarge, textSmall, embeddings } of CATALOGUE) {
       for (const row of [images, textLarge, textSmall, embeddings]) {
         if (row === undefined) continue;
-        const times = Object.values<unknown>(row.model).flatMap((value) =>
-          typeof value === 'number' ? [value] : Object.values<unknown>(value as Partial<PromptModel>),
-        );
-        expect(times.every((ms) => typeof ms === 'number' && ms > 0)).toBe(true);
+        const numbers = JSON.stringify(row.model).match(/[\d.e-]+(?=[,}])/g) ?? [];
+        expect(numbers.length).toBeGreaterThanOrEqual(2);
+        expect(numbers.every((ms) => Number(ms) > 0)).toBe(true);
         expect(row.uncertainty).toBeGreaterThan(0);
         expect(row.uncertainty).toBeLessThan(1);
         expect(row.source.length).toBeGreaterThan(20);
