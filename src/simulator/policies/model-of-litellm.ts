@@ -10,7 +10,8 @@
  * token where the answer has any; deployments that have not been measured come first; a time-out counts 1,000 s.
  * `usage-based`: fewest tokens answered in this minute, ties by chance. Two retries, on deployments that have not failed
  * the request. A deployment cools down for 5 s after a refusal (429), or when more than half of its answers of this minute
- * failed, two or more; when all of a model are cooling, requests are refused for that long.
+ * failed, of five or more; the only one of a model only when 1,000 failed and none else came. When all are cooling, requests
+ * are refused for that long.
  *
  * Left out: rate limits, fallbacks to other models, waits between retries, Redis and what several proxies do not know of
  * each other. It has no queue: what a deployment cannot run waits inside of it, without a bound. The ten latencies are the
@@ -21,7 +22,7 @@ import type { AttemptResult } from '../../core/request/outcome.ts';
 import type { BaselineNode } from './frame/baseline-node.ts';
 import type { BaselineTask } from './frame/baseline-task.ts';
 import type { Desk } from './frame/discipline.ts';
-import { anyOf, type ChoiceRule, earlyBinding, leastOf } from './frame/early-binding.ts';
+import { anyOf, type ChoiceRule, earlyBinding, type FailedAttempt, leastOf } from './frame/early-binding.ts';
 import { baseline, type PolicyEntry } from './frame/entry.ts';
 import { wordOption, type OptionsOf, type OptionTable } from './frame/options.ts';
 import { statedWeight, weightedPick } from './frame/weighted-pick.ts';
@@ -31,6 +32,9 @@ const MINUTE_US = 60_000_000;
 const LATENCIES_MAX = 10;
 const TIMEOUT_PENALTY_US = 1_000_000_000;
 const FAIL_SHARE_MAX = 0.5;
+/** Answers of a minute from which the share of failures says something. */
+const ANSWERS_MIN = 5;
+const ANSWERS_MIN_OF_ONE = 1_000;
 
 const OPTIONS = {
   strategy: wordOption(
@@ -66,7 +70,12 @@ class Deployment {
   /** Whether it failed too often within this minute. */
   get isFailing(): boolean {
     const all = this.#succeeded + this.#failed;
-    return all > 1 && this.#failed > FAIL_SHARE_MAX * all;
+    return all >= ANSWERS_MIN && this.#failed > FAIL_SHARE_MAX * all;
+  }
+
+  /** Whether nothing else came from it within this minute, often enough to close the only one of a model. */
+  get isDead(): boolean {
+    return this.#succeeded === 0 && this.#failed >= ANSWERS_MIN_OF_ONE;
   }
 
   tokens(now: MonoUs): number {
@@ -128,9 +137,10 @@ class Router implements ChoiceRule {
     this.#of(node).note(task, result, now);
   }
 
-  closes(node: BaselineNode, result: AttemptResult): boolean {
-    if (result.kind !== 'failed') return false;
-    return result.failure === 'refused' || this.#of(node).isFailing;
+  closes({ task, node, result }: FailedAttempt, desk: Desk): boolean {
+    const isOnlyOne = desk.nodes.filter((other) => other.fits(task.spec)).length === 1;
+    if (isOnlyOne) return this.#of(node).isDead;
+    return (result.kind === 'failed' && result.failure === 'refused') || this.#of(node).isFailing;
   }
 
   #of(node: BaselineNode): Deployment {

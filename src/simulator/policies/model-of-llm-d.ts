@@ -12,7 +12,7 @@
  * server cannot run waits inside it.
  *
  * Kinder than the original: its numbers come from a page that is polled, and are ignored once they are 200 ms old; here
- * waiting and running are exact, and only the use of the cache is as old as the last reading. The score for running
+ * running is exact, waiting too where a node states its slots, and the rest is as old as the last reading (1 min at most). The score for running
  * requests is one of its plug-ins that its sample configuration does not name; without it (`runningWeight: 0`) an idle and a busy
  * server with nothing waiting look alike.
  *
@@ -20,6 +20,7 @@
  * bands by use, several replicas of the picker. It retries nothing and knows no failures but a probe's.
  */
 import { msToUs } from '../../base/units.ts';
+import type { EngineReading } from '../../core/scheduler/events.ts';
 import type { BaselineNode } from './frame/baseline-node.ts';
 import type { BaselineTask } from './frame/baseline-task.ts';
 import type { Desk, Discipline } from './frame/discipline.ts';
@@ -158,12 +159,18 @@ class FlowControl implements Discipline {
     return leastOf(servers, (node) => -(scores.get(node) as number), anyOf(this.#desk));
   }
 
+  /** By the gateway's own count where slots are stated, else what the engine says. */
   #waitingOf(node: BaselineNode): number {
-    return Math.max(0, node.running.length - node.slots);
+    if (node.spec.slots > 0) return Math.max(0, node.running.length - node.slots);
+    return this.#readingOf(node)?.waiting ?? 0;
   }
 
   #cacheUseOf(node: BaselineNode): number {
-    return this.#desk.now - node.readAt > READING_US_MAX ? 0 : (node.reading?.cacheUse ?? 0);
+    return this.#readingOf(node)?.cacheUse ?? 0;
+  }
+
+  #readingOf(node: BaselineNode): EngineReading | undefined {
+    return this.#desk.now - node.readAt > READING_US_MAX ? undefined : node.reading;
   }
 
   #flowOf({ spec }: BaselineTask): string {

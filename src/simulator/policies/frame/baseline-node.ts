@@ -38,7 +38,7 @@ export class BaselineNode {
   isGone = false;
   /** Failures since the last success. */
   failures = 0;
-  /** Until when it takes nothing because it failed too often. */
+  /** Until when it takes nothing because it failed too often; 0 when it does. */
   closedUntil: MonoUs = 0;
   /** What the engine said last, and when; undefined before. */
   reading: EngineReading | undefined;

@@ -11,19 +11,20 @@
  * way; a node that does not answer and a node that is removed keep nothing that waits for them.
  */
 import { createPrng, type Prng } from '../../../base/prng.ts';
-import { msToUs, type DurationUs, type MonoUs, type NodeId, type TaskId } from '../../../base/units.ts';
+import type { DurationUs, MonoUs, NodeId, TaskId } from '../../../base/units.ts';
 import type { SchedulerConfig } from '../../../core/config/types.ts';
 import type { AttemptResult, EvictReason, Outcome, RejectReason } from '../../../core/request/outcome.ts';
 import type { TaskSpec } from '../../../core/request/task.ts';
 import type { AttemptLimits } from '../../../core/scheduler/contract.ts';
 import type { EffectSink } from '../../../core/scheduler/effects.ts';
-import type { NodeMemory, NodeSpec, SchedulerEvent } from '../../../core/scheduler/events.ts';
-import { saneMemory, saneNode, saneTask, SILENT_SINK } from '../../../core/scheduler/index.ts';
+import type { NodeMemory, SchedulerEvent } from '../../../core/scheduler/events.ts';
+import { saneTask, SILENT_SINK } from '../../../core/scheduler/index.ts';
 import type { Accounts } from '../../../core/scheduler/views.ts';
 import type { Policy, PolicyContext } from '../policy.ts';
-import { BaselineNode } from './baseline-node.ts';
+import type { BaselineNode } from './baseline-node.ts';
 import { BaselineTask } from './baseline-task.ts';
 import type { Desk, Discipline } from './discipline.ts';
+import { memoryOf, NodeTable } from './node-table.ts';
 
 export interface BaselineOptions {
   /** Most attempts of a task. */
@@ -43,8 +44,7 @@ export class BaselinePolicy implements Policy, Desk {
   now: MonoUs = 0;
   config: SchedulerConfig;
   readonly prng: Prng;
-  readonly nodes: BaselineNode[] = [];
-  readonly #byId: Map<NodeId, BaselineNode> = new Map();
+  readonly #table: NodeTable = new NodeTable();
   readonly #tasks: Map<TaskId, BaselineTask> = new Map();
   readonly #options: BaselineOptions;
   readonly #discipline: Discipline;
@@ -62,7 +62,6 @@ export class BaselinePolicy implements Policy, Desk {
   };
   #ranks: ReadonlyMap<string, number> = new Map();
   #order = 0;
-  #nodeOrder = 0;
   #isShuttingDown = false;
   #out: EffectSink = SILENT_SINK;
 
@@ -75,6 +74,10 @@ export class BaselinePolicy implements Policy, Desk {
     this.#discipline = create(this);
   }
 
+  get nodes(): readonly BaselineNode[] {
+    return this.#table.nodes;
+  }
+
   accounts(): Accounts {
     return { ...this.#counts };
   }
@@ -84,41 +87,33 @@ export class BaselinePolicy implements Policy, Desk {
   }
 
   nextWakeAt(): MonoUs {
-    let at = this.#discipline.nextWakeAt?.() ?? Number.POSITIVE_INFINITY;
-    for (const node of this.nodes) if (node.closedUntil > this.now) at = Math.min(at, node.closedUntil);
-    return at;
+    return Math.min(this.#table.opensAt, this.#discipline.nextWakeAt?.() ?? Number.POSITIVE_INFINITY);
   }
 
   drainUs(nodeId: NodeId): DurationUs {
-    return this.#byId.get(nodeId)?.workLeftUs(this.now) ?? 0;
+    return this.#table.get(nodeId)?.workLeftUs(this.now) ?? 0;
   }
 
   /** Nodes are its configuration, which outlives it; what it learned of them does not. */
   nodeMemory(nodeId: NodeId): NodeMemory | undefined {
-    const node = this.#byId.get(nodeId);
-    if (node === undefined) return undefined;
-    const { cordoned, draining, pace } = node;
-    return { cordoned, draining, ejectedForUs: 0, ejections: 0, rates: pace.remembered };
+    const node = this.#table.get(nodeId);
+    return node === undefined ? undefined : memoryOf(node);
   }
 
   apply(event: SchedulerEvent, now: MonoUs, out: EffectSink): void {
-    const before = this.now;
     this.now = now;
     this.#out = out;
-    this.#wake(before);
+    if (this.nextWakeAt() <= now) this.#wake();
     this.#handle(event);
     this.#out = SILENT_SINK;
   }
 
   candidates(task: BaselineTask): readonly BaselineNode[] {
-    const fitting = this.nodes.filter((node) => node.fits(task.spec) && !task.tried.includes(node));
-    const open = fitting.filter((node) => node.isOpen(this.now));
-    return open.length > 0 ? open : fitting.filter(isOpenButCooling);
+    return this.#table.candidates(task, this.now);
   }
 
   mayTake(node: BaselineNode, task: BaselineTask): boolean {
-    if (!node.fits(task.spec) || task.tried.includes(node)) return false;
-    return node.isOpen(this.now) || (isOpenButCooling(node) && this.candidates(task).includes(node));
+    return this.#table.mayTake(node, task, this.now);
   }
 
   admit(task: BaselineTask): void {
@@ -148,9 +143,9 @@ export class BaselinePolicy implements Policy, Desk {
     this.#settle(task, { kind: 'evicted', reason, hint: { retryable: true, afterUs: 0 } });
   }
 
-  #wake(before: MonoUs): void {
-    for (const node of this.nodes)
-      if (node.closedUntil > before && node.closedUntil <= this.now) this.#discipline.offer(node);
+  #wake(): void {
+    if (this.#table.opensAt <= this.now)
+      for (const node of this.#table.takeOpened(this.now)) this.#discipline.offer(node);
     if ((this.#discipline.nextWakeAt?.() ?? Number.POSITIVE_INFINITY) <= this.now) this.#discipline.wake?.();
   }
 
@@ -163,7 +158,7 @@ export class BaselinePolicy implements Policy, Desk {
       case 'cancel':
         return this.#handleTask(event);
       case 'node-registered':
-        return this.#register(saneNode(event.node), event.memory);
+        return this.#register(event);
       case 'config':
         return this.#configure(event.config);
       case 'shutdown':
@@ -178,7 +173,7 @@ export class BaselinePolicy implements Policy, Desk {
   #configure(config: SchedulerConfig): void {
     this.config = config;
     this.#ranks = new Map(config.classes.map(({ name }, index) => [name, index]));
-    for (const node of this.nodes) node.describe(node.spec, config);
+    this.#table.describe(config);
   }
 
   #submit(spec: TaskSpec): void {
@@ -189,7 +184,7 @@ export class BaselinePolicy implements Policy, Desk {
     this.#counts.queued += 1;
     this.#tasks.set(spec.id, task);
     if (this.#isShuttingDown) return this.reject(task, 'shutting-down');
-    if (!this.nodes.some((node) => node.fits(spec))) return this.reject(task, 'no-node');
+    if (!this.#table.anyFits(spec)) return this.reject(task, 'no-node');
     this.#discipline.enter(task);
   }
 
@@ -231,10 +226,9 @@ export class BaselinePolicy implements Policy, Desk {
     node.failures += 1;
     const { failuresMax } = this.#options;
     const closes =
-      this.#discipline.closes?.(node, result) ?? (failuresMax > 0 && node.failures >= failuresMax);
+      this.#discipline.closes?.(task, node, result) ?? (failuresMax > 0 && node.failures >= failuresMax);
     if (!closes) return;
-    node.failures = 0;
-    node.closedUntil = this.now + this.#options.cooldownUs;
+    this.#table.coolDown(node, this.#options.cooldownUs, this.now);
     this.#unbind(node);
   }
 
@@ -256,7 +250,7 @@ export class BaselinePolicy implements Policy, Desk {
   #mayRetry(task: BaselineTask, node: BaselineNode): boolean {
     if (!task.tried.includes(node)) task.tried.push(node);
     if (task.attempts >= this.#options.attempts || this.#isShuttingDown) return false;
-    return this.nodes.some((other) => other.fits(task.spec) && !task.tried.includes(other));
+    return this.#table.anyLeft(task);
   }
 
   /** Stays in the table while its attempt is under way. */
@@ -273,47 +267,25 @@ export class BaselinePolicy implements Policy, Desk {
     this.evict(task, reason);
   }
 
-  #register(spec: NodeSpec, memory: NodeMemory | undefined): void {
-    const known = this.#byId.get(spec.id);
-    const sane = memory === undefined ? undefined : saneMemory(memory, msToUs(60_000));
-    const node = known ?? new BaselineNode(spec, this.#nodeOrder++, sane?.rates ?? []);
-    const isChanged = known !== undefined && JSON.stringify(known.spec) !== JSON.stringify(spec);
-    node.describe(spec, this.config);
-    node.isAlive = true;
-    node.cordoned = sane?.cordoned ?? node.cordoned;
-    node.draining = sane?.draining ?? node.draining;
-    if (known === undefined) {
-      this.#byId.set(spec.id, node);
-      this.nodes.push(node);
-      this.#out.nodeState(spec.id, 'active');
-    }
+  #register(event: Extract<SchedulerEvent, { kind: 'node-registered' }>): void {
+    const { node, isNew, isChanged } = this.#table.register(event, this.config);
+    if (isNew) this.#out.nodeState(node.spec.id, 'active');
     if (isChanged) this.#unbind(node);
     this.#discipline.offer(node);
     if (isChanged) this.#dismissUnfit();
   }
 
   #handleNode(event: Extract<SchedulerEvent, { nodeId: NodeId }>): void {
-    const node = this.#byId.get(event.nodeId);
+    const node = this.#table.get(event.nodeId);
     if (node === undefined) return;
     if (event.kind === 'node-removed') return this.#remove(node);
-    if (event.kind === 'node-reading') {
-      node.reading = event.reading;
-      node.readAt = this.now;
-    } else if (event.kind === 'node-cordoned') node.cordoned = event.cordoned;
-    else if (event.kind === 'node-draining') node.draining = event.draining;
-    else if (event.kind === 'node-heartbeat') node.isAlive = true;
-    else if (event.kind === 'node-probed') {
-      node.isAlive = event.alive;
-      if (!event.alive) this.#unbind(node);
-    }
+    this.#table.note(node, event, this.now);
+    if (!node.isAlive) this.#unbind(node);
     this.#discipline.offer(node);
   }
 
   #remove(node: BaselineNode): void {
-    node.isGone = true;
-    node.isAlive = false;
-    this.#byId.delete(node.spec.id);
-    this.nodes.splice(this.nodes.indexOf(node), 1);
+    this.#table.remove(node);
     this.#out.nodeState(node.spec.id, 'gone');
     this.#unbind(node);
     this.#discipline.offer(node);
@@ -325,7 +297,7 @@ export class BaselinePolicy implements Policy, Desk {
     const bound = [...(this.#discipline.boundTo?.(node) ?? [])];
     for (const task of bound) this.#discipline.leave(task);
     for (const task of bound) {
-      if (this.nodes.some((other) => other.fits(task.spec))) this.#discipline.enter(task);
+      if (this.#table.anyFits(task.spec)) this.#discipline.enter(task);
       else this.evict(task, 'no-node');
     }
   }
@@ -333,15 +305,10 @@ export class BaselinePolicy implements Policy, Desk {
   /** Nobody will ever take these. */
   #dismissUnfit(): void {
     for (const task of [...this.#discipline.waiting()])
-      if (!this.nodes.some((node) => node.fits(task.spec) && !task.tried.includes(node)))
-        this.#dismiss(task, 'no-node');
+      if (!this.#table.anyLeft(task)) this.#dismiss(task, 'no-node');
   }
 }
 
 function isUnderWay(task: BaselineTask): boolean {
   return task.node?.running.includes(task) === true;
-}
-
-function isOpenButCooling(node: BaselineNode): boolean {
-  return node.isAlive && !node.cordoned && !node.draining;
 }

@@ -40,7 +40,7 @@ export interface Discipline {
   /** Before `offer`: what an attempt came to; the task may have its outcome already. */
   ended?(task: BaselineTask, node: BaselineNode, result: AttemptResult): void;
   /** After `ended`, of a failure: whether the node cools down now. Absent: after a number of failures in a row. */
-  closes?(node: BaselineNode, result: AttemptResult): boolean;
+  closes?(task: BaselineTask, node: BaselineNode, result: AttemptResult): boolean;
   /** Every task that waits, in order; those bound to a node that closed enter again. */
   waiting(): Iterable<BaselineTask>;
   /** Those among them that wait for this node alone. */

@@ -9,13 +9,19 @@ import type { BaselineNode } from './baseline-node.ts';
 import type { BaselineTask } from './baseline-task.ts';
 import type { Desk, Discipline } from './discipline.ts';
 
+export interface FailedAttempt {
+  readonly task: BaselineTask;
+  readonly node: BaselineNode;
+  readonly result: AttemptResult;
+}
+
 export interface ChoiceRule {
   /** One of `nodes`, which is not empty; undefined refuses. */
   choose(task: BaselineTask, nodes: readonly BaselineNode[], desk: Desk): BaselineNode | undefined;
   /** When a refusal says to come back; absent: it does not say. */
   readonly refusedForUs?: DurationUs;
   ended?(task: BaselineTask, node: BaselineNode, result: AttemptResult, now: MonoUs): void;
-  closes?(node: BaselineNode, result: AttemptResult): boolean;
+  closes?(failure: FailedAttempt, desk: Desk): boolean;
 }
 
 export function earlyBinding(create: () => ChoiceRule): (desk: Desk) => Discipline {
@@ -49,7 +55,7 @@ export function earlyBinding(create: () => ChoiceRule): (desk: Desk) => Discipli
       ended: (task, node, result) => rule.ended?.(task, node, result, desk.now),
       ...(rule.closes === undefined
         ? {}
-        : { closes: (node: BaselineNode, result: AttemptResult) => rule.closes?.(node, result) === true }),
+        : { closes: (task, node, result) => rule.closes?.({ task, node, result }, desk) === true }),
       *waiting() {
         for (const node of desk.nodes) yield* node.waiting;
       },
