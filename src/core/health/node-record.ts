@@ -17,6 +17,7 @@ import type { ModelOffer } from '../request/needs.ts';
 import type { NodeSpec } from '../scheduler/events.ts';
 import { FailureScore } from './failure-score.ts';
 import { ModelOnNode } from './model-breakers.ts';
+import { NodeNumbers } from './node-numbers.ts';
 import { PaceScore } from './pace-score.ts';
 import type { NodeState } from './state.ts';
 
@@ -29,93 +30,65 @@ const SPREAD_MIN_OBSERVATIONS = 10;
 /** How strongly a node that has not proven itself is ranked down, fading with its successes (slow start). */
 const UNPROVEN_PENALTY = 0.25;
 
-export class NodeRecord {
+export class NodeRecord extends NodeNumbers {
+  // First what every start and end of a task touches: the members that follow are cold.
   spec: NodeSpec;
-  readonly order: number;
-  offers: ReadonlyMap<string, ModelOffer>;
-  /** Whether it serves a single model: then the overall rate is that model's, and nothing is ever swapped. */
-  isSingleModel: boolean;
+  /** Tasks that hold a permit, in no order; each knows its place (`runningIndex`). */
+  readonly running: TaskRecord[] = [];
   seats: Seat[] = [];
+  /** Slots, as of the last `plan`. */
+  slotsNow = 1;
+  /** Of models that failed here, while anything speaks against them; never on a node of one model. */
+  breakers: Map<string, ModelOnNode> | null = null;
   /** Its node group, and what the group counts of it; see placement/bulkhead.ts. */
   group: NodeGroup | null = null;
-  groupSlots = 0;
-  groupFree = 0;
-  /** Node timer (see node-timer.ts). */
-  readonly timer: HeapSlot<NodeRecord>;
-
+  /** Learned bound on tasks at once; null for a node that states slots. */
+  concurrency: ConcurrencyLimit | null = null;
+  /** Whether it serves a single model: then the overall rate is that model's, and nothing is ever swapped. */
+  isSingleModel: boolean;
+  residentModel = '';
+  state: NodeState = 'unverified';
   cordoned = false;
   draining = false;
-  suspectUntil: MonoUs = 0;
-  ejectedUntil: MonoUs = 0;
-  /** When it was last ejected; what began before says nothing of the node any more. */
-  ejectedAt: MonoUs = Number.NEGATIVE_INFINITY;
-  refusedUntil: MonoUs = 0;
-  heartbeatDueAt: MonoUs = Number.POSITIVE_INFINITY;
-  ejections = 0;
-  failedProbes = 0;
   /** False until it has served: new, back from a restart, or back from an ejection. */
   verified = false;
   /** Exactly one task may try a node that comes back from an ejection. */
   isTrial = false;
+  successes = 0;
+  #overall: RateCurve;
   readonly failures: FailureScore = new FailureScore();
-  /** The one model that all failures since a clean score were of; '' when there were several, or it is not known. */
-  culprit = '';
-  /** When an attempt last ended well here. */
-  succeededAt: MonoUs = Number.NEGATIVE_INFINITY;
-  /** Of models that failed here, while anything speaks against them; never on a node of one model. */
-  breakers: Map<string, ModelOnNode> | null = null;
-  /** Bodies that broke it lately, the newest last; see poison.ts. */
-  struckBy: readonly string[] = [];
-  /** Learned bound on tasks at once; null for a node that states slots. */
-  concurrency: ConcurrencyLimit | null = null;
-  /** The learned bound where it holds; 0 where slots, readings or the configuration decide. */
-  slotsLearned = 0;
-  /** When its engine last told its load. */
-  readAt: MonoUs = Number.NEGATIVE_INFINITY;
   /** Its times, for bounds on its silence. */
   readonly patience: NodePatience = new NodePatience();
-  successes = 0;
+  /** The pace that was asked for last, and of which model. */
+  #paceModel = '';
+  #pace: PaceScore | null = null;
+  /** Node timer (see node-timer.ts). */
+  readonly timer: HeapSlot<NodeRecord>;
 
+  readonly order: number;
+  offers: ReadonlyMap<string, ModelOffer>;
+  ejections = 0;
+  failedProbes = 0;
+  groupSlots = 0;
+  groupFree = 0;
+  /** The one model that all failures since a clean score were of; '' when there were several, or it is not known. */
+  culprit = '';
+  /** Bodies that broke it lately, the newest last; see poison.ts. */
+  struckBy: readonly string[] = [];
+  /** The learned bound where it holds; 0 where slots, readings or the configuration decide. */
+  slotsLearned = 0;
   #prior: RatePrior;
-  #overall: RateCurve;
-  /** Integral of tasks in flight over time. */
-  #inflightUs = 0;
-  #integratedAt: MonoUs = 0;
   readonly #byModel: Map<string, RateCurve> = new Map();
   /** Made by a first task that tells something of its speed. */
   readonly #paces: Map<string, PaceScore> = new Map();
-  baselineRate: Rate = 0;
-  residentModel = '';
-
-  /** Tasks that hold a permit, in no order; each knows its place (`runningIndex`). */
-  readonly running: TaskRecord[] = [];
-  /** One of them is being aborted so that another task has its place. */
+  /** One of its tasks is being aborted so that another task has its place. */
   isGivingWay = false;
-  boundUs: RefUs = 0;
-  /** When the running work started to count, for remaining work. */
-  progressAt: MonoUs = 0;
-  /** When room was expected when work was last added or finished. */
-  plannedRoomAt: MonoUs = 0;
-  lastDoneAt: MonoUs = 0;
-  lastUsedAt: MonoUs = 0;
   readingFull = false;
   /** What is told of its accelerators' memory; null while nothing ever was. */
   memory: AcceleratorMemory | null = null;
-  /** An engine without stated slots takes nothing new while its bound work takes longer than the limit. */
-  drainLongUntil: MonoUs = 0;
-  /** The reading that closed the room is stale from here on. */
-  readingUntil: MonoUs = 0;
-  /** Time that waiting tasks have reserved after what runs here. */
-  reservedUs: DurationUs = 0;
-  /** How the node is ranked against its measured speed; see `rankFactor` below. */
-  rankFactor: Rate = 1;
-  /** Slots, rate alone, and rate of the next task, as of the last `plan`: what placement reads. */
-  slotsNow = 1;
-  soloRate: Rate = 1;
-  nextRate: Rate = 1;
-  state: NodeState = 'unverified';
 
   constructor(spec: NodeSpec, order: number) {
+    super();
     this.spec = spec;
     this.order = order;
     this.timer = new HeapSlot<NodeRecord>(this, order);
@@ -130,6 +103,7 @@ export class NodeRecord {
     this.offers = offersOf(spec);
     this.isSingleModel = this.offers.size === 1;
     for (const model of this.#paces.keys()) if (!this.offers.has(model)) this.#paces.delete(model);
+    this.#pace = null;
     for (const model of this.breakers?.keys() ?? []) {
       if (this.offers.size === 1 || !this.offers.has(model)) this.forgetBreaker(model);
     }
@@ -219,17 +193,18 @@ export class NodeRecord {
 
   /** Whether the node does this model as fast as it used to. At most one score per model that it offers. */
   paceOf(model: string): PaceScore {
-    const known = this.#paces.get(model);
-    if (known !== undefined) return known;
-    const created = new PaceScore();
-    this.#paces.set(model, created);
-    return created;
+    if (model === this.#paceModel && this.#pace !== null) return this.#pace;
+    const pace = this.#paces.get(model) ?? new PaceScore();
+    this.#paces.set(model, pace);
+    this.#paceModel = model;
+    this.#pace = pace;
+    return pace;
   }
 
   /** What it does now is what it does: it is not exiled for being slower than it was. */
   acceptPace(): void {
     this.baselineRate = this.speed(1);
-    this.#paces.clear();
+    this.#forgetPaces();
   }
 
   /**
@@ -239,8 +214,13 @@ export class NodeRecord {
   doubtRates(): void {
     this.#overall.doubt();
     this.#byModel.clear();
-    this.#paces.clear();
+    this.#forgetPaces();
     this.baselineRate = 0;
+  }
+
+  #forgetPaces(): void {
+    this.#paces.clear();
+    this.#pace = null;
   }
 
   #widenSpread(ratio: number): void {
@@ -306,7 +286,7 @@ export class NodeRecord {
   /** Books a task as running here. */
   start(task: TaskRecord, now: MonoUs): void {
     this.#integrate(now);
-    task.inflightUsAtStart = this.#inflightUs;
+    task.inflightUsAtStart = this.inflightUs;
     this.boundUs = this.remainingUs(now) + task.workUs;
     this.progressAt = now;
     this.lastUsedAt = now;
@@ -337,12 +317,12 @@ export class NodeRecord {
   }
 
   #inflightUsAt(now: MonoUs): number {
-    return this.#inflightUs + this.running.length * (now - this.#integratedAt);
+    return this.inflightUs + this.running.length * (now - this.integratedAt);
   }
 
   #integrate(now: MonoUs): void {
-    this.#inflightUs = this.#inflightUsAt(now);
-    this.#integratedAt = now;
+    this.inflightUs = this.#inflightUsAt(now);
+    this.integratedAt = now;
   }
 
   #dropRunning(task: TaskRecord): boolean {

@@ -15,6 +15,9 @@ import type { DurationUs, Ratio, RefUs } from '../../base/units.ts';
 const TASK_US_MIN: DurationUs = 50_000;
 const OBSERVATIONS_MIN = 20;
 const OCTAVES = 10;
+/** Numbers to an octave; the first is the usual, the second the count. */
+const WIDTH = 2;
+const COUNT = 1;
 const LIMIT = 18;
 /** No single task tells more than this, however long it took. */
 const STEP_MAX = LIMIT / 3;
@@ -27,9 +30,8 @@ const VARIANCE_STEP = 0.02;
 const SPREADS_MAX = 3;
 
 export class PaceScore {
-  /** Usual logarithm of the rate, and how many tasks it stands on, by octave of tasks beside each other. */
-  readonly #usual: Float64Array = new Float64Array(OCTAVES);
-  readonly #count: Uint8Array = new Uint8Array(OCTAVES);
+  /** By octave of tasks beside each other: the usual logarithm of the rate, and how many tasks it stands on. */
+  readonly #usual: Float64Array = new Float64Array(WIDTH * OCTAVES);
   #variance = VARIANCE_START;
   #score = 0;
   /** The pace that was asked about last, and how far below the usual one it lies. */
@@ -41,12 +43,13 @@ export class PaceScore {
     if (timeUs < TASK_US_MIN || paceMin <= 0 || paceMin >= 1) return false;
     const octave = Math.min(OCTAVES - 1, 32 - Math.clz32(Math.max(1, inflight) - 1));
     const rate = Math.log(workUs / timeUs);
-    const known = this.#count[octave] as number;
-    const usual = this.#usual[octave] as number;
+    const at = WIDTH * octave;
+    const usual = this.#usual[at] as number;
+    const known = this.#usual[at + COUNT] as number;
     const slower = known === 0 ? 0 : usual - rate;
     if (known < OBSERVATIONS_MIN) {
-      this.#count[octave] = known + 1;
-      this.#usual[octave] = usual + (rate - usual) / (known + 1);
+      this.#usual[at + COUNT] = known + 1;
+      this.#usual[at] = usual + (rate - usual) / (known + 1);
       if (known > 2) this.#noteSpread(slower);
       return false;
     }
@@ -60,7 +63,7 @@ export class PaceScore {
     const step = (distance / this.#variance) * (slower - distance / 2);
     this.#score = Math.max(0, this.#score + Math.min(STEP_MAX, step));
     if (isUnsuspected) {
-      this.#usual[octave] = usual - USUAL_STEP * this.#tame(slower);
+      this.#usual[at] = usual - USUAL_STEP * this.#tame(slower);
       this.#noteSpread(slower);
     }
     return this.#score >= LIMIT;
