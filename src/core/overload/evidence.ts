@@ -35,13 +35,27 @@ export const NO_QUEUE: QueueEvidence = Object.freeze({
   depthMax: 0,
 });
 
-/**
- * How long the queues of the lanes are. `gatesUs`: what the gate per flow lets wait, by class, for the deadlines that
- * requests really have. O(lanes x classes).
- */
+/** How long a lane's classes take: the same for all models whose tasks wait there, so it is worked out once per round of samples. */
+export interface LaneDrain {
+  round: number;
+  /** Below so much no queue is long. */
+  floorUs: DurationUs;
+  /** By class, of those that wait. */
+  readonly drainsUs: DurationUs[];
+}
+
+/** What a model's queues are held against. */
+export interface QueueTargets {
+  /** What the gate per flow lets wait, by class, for the deadlines that requests really have. */
+  readonly gatesUs: readonly DurationUs[];
+  /** Number of the round of samples: within one nothing changes. */
+  readonly round: number;
+}
+
+/** How long the queues of the lanes are. O(lanes x classes). */
 export function queueEvidence(
   lanes: readonly Lane[],
-  gatesUs: readonly DurationUs[],
+  targets: QueueTargets,
   config: LadderConfig,
 ): QueueEvidence {
   let worst: LaneEvidence = NO_QUEUE;
@@ -49,7 +63,7 @@ export function queueEvidence(
   for (const lane of lanes) {
     if (lane.tasks === 0) continue;
     depth += lane.tasks;
-    const found = laneEvidence(lane, gatesUs, config);
+    const found = laneEvidence(lane, targets, config);
     if (found.pressure > worst.pressure) worst = found;
   }
   const depthMax = depth < config.depthMax ? config.depthMax : depthLimit(lanes, config);
@@ -60,24 +74,35 @@ export function queueEvidence(
 
 type LaneEvidence = Pick<QueueEvidence, 'pressure' | 'className' | 'drainUs' | 'targetUs'>;
 
-function laneEvidence(lane: Lane, gatesUs: readonly DurationUs[], config: LadderConfig): LaneEvidence {
-  const capacity = laneCapacity(lane);
-  const floorUs = SERVICE_TIMES_MIN * typicalServiceUs(lane);
-  let weights = 0;
-  for (const laneClass of lane.classes) if (laneClass.tasks > 0) weights += laneClass.classRecord.weight;
+function laneEvidence(lane: Lane, { gatesUs, round }: QueueTargets, config: LadderConfig): LaneEvidence {
+  const { drainsUs, floorUs } = drainOf(lane, round);
   let worst: LaneEvidence = NO_QUEUE;
   for (const laneClass of lane.classes) {
     if (laneClass.tasks === 0) continue;
-    const { classRecord } = laneClass;
-    const rate: Rate = (capacity * classRecord.weight) / weights;
-    const drainUs = rate === 0 ? Number.POSITIVE_INFINITY : laneClass.workUs / rate;
-    const gateUs = gatesUs[classRecord.index] ?? 0;
-    const targetUs = Math.max(floorUs, gateUs * config.queueRatioMax);
+    const { index, config: classConfig } = laneClass.classRecord;
+    const drainUs = drainsUs[index] as DurationUs;
+    const targetUs = Math.max(floorUs, (gatesUs[index] ?? 0) * config.queueRatioMax);
     const pressure = drainUs / targetUs;
-    if (pressure > worst.pressure)
-      worst = { pressure, className: classRecord.config.name, drainUs, targetUs };
+    if (pressure > worst.pressure) worst = { pressure, className: classConfig.name, drainUs, targetUs };
   }
   return worst;
+}
+
+function drainOf(lane: Lane, round: number): LaneDrain {
+  const drain = (lane.drain ??= { round: -1, floorUs: 0, drainsUs: lane.classes.map(() => 0) });
+  if (drain.round === round) return drain;
+  drain.round = round;
+  drain.floorUs = SERVICE_TIMES_MIN * typicalServiceUs(lane);
+  const capacity = laneCapacity(lane);
+  let weights = 0;
+  for (const laneClass of lane.classes) if (laneClass.tasks > 0) weights += laneClass.classRecord.weight;
+  for (const laneClass of lane.classes) {
+    if (laneClass.tasks === 0) continue;
+    const { index, weight } = laneClass.classRecord;
+    const rate: Rate = (capacity * weight) / weights;
+    drain.drainsUs[index] = rate === 0 ? Number.POSITIVE_INFINITY : laneClass.workUs / rate;
+  }
+  return drain;
 }
 
 /** Time of a typical task on the fastest open node, or 0 when none is open. */

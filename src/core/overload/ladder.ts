@@ -43,6 +43,8 @@ export class Ladder {
   #mode: GateMode = 'off';
   #config!: LadderConfig;
   #classes = 0;
+  /** Samples taken so far. */
+  #rounds = 0;
   #optional: ReadonlySet<ModelId> = new Set();
   /** Nodes that tell memory; without any it is not looked at. */
   #readsMemory = false;
@@ -116,10 +118,11 @@ export class Ladder {
   sample(now: MonoUs): void {
     if (this.override !== null && now >= this.override.until) this.override = null;
     let isQuiet = this.override === null;
+    const round = ++this.#rounds;
     for (const ladder of this.models.values()) {
       dropGone(ladder.lanes);
       const memoryUse = this.#readsMemory ? memoryEvidence(ladder.lanes, now) : undefined;
-      const queue = queueEvidence(ladder.lanes, ladder.gatesUs, this.#config);
+      const queue = queueEvidence(ladder.lanes, { gatesUs: ladder.gatesUs, round }, this.#config);
       ladder.sample({ memoryUse, queue }, now, this.#config);
       isQuiet &&= ladder.isQuiet && queue.depth === 0;
     }

@@ -12,6 +12,7 @@
  */
 import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
 import type { MonoUs, Rate, RefUs } from '../../base/units.ts';
+import type { LaneDrain } from '../overload/evidence.ts';
 import type { ModelLadder } from '../overload/model-ladder.ts';
 import type { Pool } from '../placement/pool.ts';
 import { DeadlineHeap, DeadlineRows } from './deadline-heap.ts';
@@ -178,6 +179,8 @@ export class Lane {
   saturatedUntil: MonoUs = 0;
   /** The overload ladder of the model that was laid here last; see overload/ladder.ts. */
   ladder: ModelLadder | null = null;
+  /** What its queues were at the last sample. */
+  drain: LaneDrain | null = null;
   #ceiling = 0;
   readonly #rows: DeadlineRows = new DeadlineRows();
   /** Flows that the scan has stepped over: the first so many. */
