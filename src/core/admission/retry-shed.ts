@@ -24,7 +24,7 @@
  * share that costs first attempts nothing; 0.45 costs them 2 to 5 %.
  */
 import type { DurationUs, MonoUs, Ratio } from '../../base/units.ts';
-import type { LaneFlow } from '../queue/lane.ts';
+import type { LaneFlow } from '../queue/lane-flow.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { Gates } from './gates.ts';
 import type { RetryMarks } from './retry-marks.ts';

@@ -7,25 +7,44 @@
  * held against it there: see the offsets in lane.ts. What was served elsewhere took nothing from anybody here.
  */
 import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
+import { NumberRows } from '../../base/number-rows.ts';
 import type { Bytes, RefUs, TenantId } from '../../base/units.ts';
 import type { ClassConfig } from '../config/types.ts';
-import type { LaneClass, LaneFlow } from './lane.ts';
+import type { LaneClass } from './lane.ts';
+import type { LaneFlow } from './lane-flow.ts';
 import type { TaskRecord } from './task-record.ts';
+
+const COUNTERS: NumberRows = new NumberRows(2);
+const CREDIT = 1;
 
 /** A counter of served work over weight. Only grows: what was charged too much is a credit on the next charge. */
 export class ServedCounter {
-  served = 0;
-  #credit = 0;
+  /** What was served, and the credit. */
+  readonly #cells: Float64Array;
+  readonly #at: number;
+
+  constructor() {
+    const { cells, at } = COUNTERS.next();
+    this.#cells = cells;
+    this.#at = at;
+  }
+
+  get served(): number {
+    return this.#cells[this.#at] as number;
+  }
 
   charge(work: RefUs, weight: number): void {
+    const cells = this.#cells;
+    const at = this.#at;
     const due = work / weight;
-    const covered = Math.min(due, this.#credit);
-    this.#credit -= covered;
-    this.served += due - covered;
+    const covered = Math.min(due, cells[at + CREDIT] as number);
+    cells[at + CREDIT] = (cells[at + CREDIT] as number) - covered;
+    cells[at] = (cells[at] as number) + (due - covered);
   }
 
   refund(work: RefUs, weight: number): void {
-    this.#credit += work / weight;
+    const at = this.#at + CREDIT;
+    this.#cells[at] = (this.#cells[at] as number) + work / weight;
   }
 }
 

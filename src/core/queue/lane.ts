@@ -10,110 +10,18 @@
  * Tags only grow, so heap keys may be stale-low and are refreshed at the top.
  * Complexity: push, take, remove O(log flows) + O(log tasks of the flow); scanning holds nothing out of place.
  */
-import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
+import { KeyedHeap } from '../../base/keyed-heap.ts';
 import type { MonoUs, Rate, RefUs } from '../../base/units.ts';
 import type { LaneDrain } from '../overload/evidence.ts';
 import type { ModelLadder } from '../overload/model-ladder.ts';
 import type { Pool } from '../placement/pool.ts';
-import { DeadlineHeap, DeadlineRows } from './deadline-heap.ts';
+import { DeadlineRows } from './deadline-heap.ts';
 import type { ClassRecord, Flow, ServedCounter } from './flow.ts';
-import { isMoreUrgent, type TaskRecord } from './task-record.ts';
-
-/** Size octaves of a flow are told apart by the power of two of its work in milliseconds, up to 2^30. */
-export function octaveOf(workUs: RefUs): number {
-  return 31 - Math.clz32(Math.min(1 << 30, 1 + Math.floor(workUs / 1_000)));
-}
+import { LaneFlow, type Octave } from './lane-flow.ts';
+import type { TaskRecord } from './task-record.ts';
 
 /** All octaves of a flow, as a set of bits. */
 const EVERY_OCTAVE = -1;
-
-/** Waiting tasks of one flow, lane and size octave. */
-export class Octave extends DeadlineHeap {
-  octave = 0;
-}
-
-export class LaneFlow {
-  readonly counter: ServedCounter;
-  readonly flow: Flow;
-  readonly laneClass: LaneClass;
-  /** Place among the backlogged flows of its class. */
-  readonly slot: HeapSlot<LaneFlow>;
-  tasks = 0;
-  workUs: RefUs = 0;
-  lastTag = 0;
-  offset = 0;
-  /** Work that this scan has promised to the flow without serving it yet, over weight. */
-  scanned = 0;
-  closedOctaves = 0;
-  /** Until then places are promised to tasks that were refused; see admission/retry-shed.ts. */
-  promisedUntil: MonoUs = 0;
-  /** Those with tasks, in no order; behind them, empty ones that are kept for the next size. */
-  readonly #octaves: Octave[] = [];
-  #octavesInUse = 0;
-  readonly #rows: DeadlineRows;
-
-  constructor(flow: Flow, laneClass: LaneClass, rows: DeadlineRows) {
-    this.#rows = rows;
-    this.counter = flow.counters.of(laneClass.domain);
-    this.flow = flow;
-    this.laneClass = laneClass;
-    this.slot = new HeapSlot(this, flow.order);
-  }
-
-  get tag(): number {
-    return this.counter.served + this.offset + this.scanned;
-  }
-
-  /** The earliest deadline among the octaves that this scan has not closed. */
-  head(): TaskRecord | null {
-    let best: Octave | null = null;
-    let bestAt = Number.POSITIVE_INFINITY;
-    for (let index = 0; index < this.#octavesInUse; index++) {
-      const entry = this.#octaves[index] as Octave;
-      if (this.closedOctaves & (1 << entry.octave)) continue;
-      const dueAt = entry.leastDeadlineAt;
-      if (dueAt > bestAt) continue;
-      if (
-        best !== null &&
-        dueAt === bestAt &&
-        !isMoreUrgent(entry.peek() as TaskRecord, best.peek() as TaskRecord)
-      )
-        continue;
-      best = entry;
-      bestAt = dueAt;
-    }
-    return best === null ? null : best.peek();
-  }
-
-  add(task: TaskRecord): void {
-    const entry = this.#octaveOf(octaveOf(task.workUs));
-    entry.push(task);
-    task.octave = entry;
-  }
-
-  remove(task: TaskRecord): void {
-    const entry = task.octave as Octave;
-    entry.remove(task);
-    task.octave = null;
-    if (!entry.isEmpty) return;
-    const octaves = this.#octaves;
-    const last = --this.#octavesInUse;
-    octaves[octaves.indexOf(entry)] = octaves[last] as Octave;
-    octaves[last] = entry;
-  }
-
-  #octaveOf(octave: number): Octave {
-    const octaves = this.#octaves;
-    for (let index = 0; index < this.#octavesInUse; index++) {
-      const entry = octaves[index] as Octave;
-      if (entry.octave === octave) return entry;
-    }
-    if (this.#octavesInUse === octaves.length) octaves.push(new Octave(this.#rows));
-    const entry = octaves[this.#octavesInUse++] as Octave;
-    entry.octave = octave;
-    return entry;
-  }
-}
 
 export class LaneClass {
   readonly classRecord: ClassRecord;

@@ -13,7 +13,8 @@ import type { ModelLadder } from '../overload/model-ladder.ts';
 import type { TaskSpec } from '../request/task.ts';
 import { TaskNumbers } from './task-numbers.ts';
 import type { Flow, ServedCounter } from './flow.ts';
-import type { Lane, LaneFlow, Octave } from './lane.ts';
+import type { LaneFlow, Octave } from './lane-flow.ts';
+import type { Lane } from './lane.ts';
 
 /** No task. */
 export const NOBODY: TaskId = -1;

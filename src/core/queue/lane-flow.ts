@@ -1,0 +1,151 @@
+/**
+ * A flow's part in a lane: its tag, its waiting tasks by size and deadline. Its numbers lie in a row: with ten thousand
+ * tenants, each one that is asked for comes from memory.
+ */
+import { HeapSlot } from '../../base/keyed-heap.ts';
+import { NumberRows } from '../../base/number-rows.ts';
+import type { MonoUs, RefUs } from '../../base/units.ts';
+import { DeadlineHeap, type DeadlineRows } from './deadline-heap.ts';
+import type { Flow, ServedCounter } from './flow.ts';
+import type { LaneClass } from './lane.ts';
+import { isMoreUrgent, type TaskRecord } from './task-record.ts';
+
+const WORK_US = 0;
+const LAST_TAG = 1;
+const OFFSET = 2;
+const SCANNED = 3;
+const PROMISED_UNTIL = 4;
+const ROWS: NumberRows = new NumberRows(8);
+
+/** Size octaves of a flow are told apart by the power of two of its work in milliseconds, up to 2^30. */
+export function octaveOf(workUs: RefUs): number {
+  return 31 - Math.clz32(Math.min(1 << 30, 1 + Math.floor(workUs / 1_000)));
+}
+
+/** Waiting tasks of one flow, lane and size octave. */
+export class Octave extends DeadlineHeap {
+  octave = 0;
+}
+
+export class LaneFlow {
+  readonly counter: ServedCounter;
+  readonly flow: Flow;
+  readonly laneClass: LaneClass;
+  /** Place among the backlogged flows of its class. */
+  readonly slot: HeapSlot<LaneFlow>;
+  tasks = 0;
+  closedOctaves = 0;
+  /** Those with tasks, in no order; behind them, empty ones that are kept for the next size. */
+  readonly #octaves: Octave[] = [];
+  #octavesInUse = 0;
+  readonly #rows: DeadlineRows;
+  readonly #cells: Float64Array;
+  readonly #at: number;
+
+  constructor(flow: Flow, laneClass: LaneClass, rows: DeadlineRows) {
+    const { cells, at } = ROWS.next();
+    this.#cells = cells;
+    this.#at = at;
+    this.#rows = rows;
+    this.counter = flow.counters.of(laneClass.domain);
+    this.flow = flow;
+    this.laneClass = laneClass;
+    this.slot = new HeapSlot(this, flow.order);
+  }
+
+  get workUs(): RefUs {
+    return this.#cells[this.#at + WORK_US] as number;
+  }
+
+  set workUs(value: RefUs) {
+    this.#cells[this.#at + WORK_US] = value;
+  }
+
+  get lastTag(): number {
+    return this.#cells[this.#at + LAST_TAG] as number;
+  }
+
+  set lastTag(value: number) {
+    this.#cells[this.#at + LAST_TAG] = value;
+  }
+
+  get offset(): number {
+    return this.#cells[this.#at + OFFSET] as number;
+  }
+
+  set offset(value: number) {
+    this.#cells[this.#at + OFFSET] = value;
+  }
+
+  /** Work that this scan has promised to the flow without serving it yet, over weight. */
+  get scanned(): number {
+    return this.#cells[this.#at + SCANNED] as number;
+  }
+
+  set scanned(value: number) {
+    this.#cells[this.#at + SCANNED] = value;
+  }
+
+  /** Until then places are promised to tasks that were refused; see admission/retry-shed.ts. */
+  get promisedUntil(): MonoUs {
+    return this.#cells[this.#at + PROMISED_UNTIL] as number;
+  }
+
+  set promisedUntil(value: MonoUs) {
+    this.#cells[this.#at + PROMISED_UNTIL] = value;
+  }
+
+  get tag(): number {
+    return this.counter.served + this.offset + this.scanned;
+  }
+
+  /** The earliest deadline among the octaves that this scan has not closed. */
+  head(): TaskRecord | null {
+    let best: Octave | null = null;
+    let bestAt = Number.POSITIVE_INFINITY;
+    for (let index = 0; index < this.#octavesInUse; index++) {
+      const entry = this.#octaves[index] as Octave;
+      if (this.closedOctaves & (1 << entry.octave)) continue;
+      const dueAt = entry.leastDeadlineAt;
+      if (dueAt > bestAt) continue;
+      if (
+        best !== null &&
+        dueAt === bestAt &&
+        !isMoreUrgent(entry.peek() as TaskRecord, best.peek() as TaskRecord)
+      )
+        continue;
+      best = entry;
+      bestAt = dueAt;
+    }
+    return best === null ? null : best.peek();
+  }
+
+  add(task: TaskRecord): void {
+    const entry = this.#octaveOf(octaveOf(task.workUs));
+    entry.push(task);
+    task.octave = entry;
+  }
+
+  remove(task: TaskRecord): void {
+    const entry = task.octave as Octave;
+    entry.remove(task);
+    task.octave = null;
+    if (!entry.isEmpty) return;
+    const octaves = this.#octaves;
+    const last = --this.#octavesInUse;
+    octaves[octaves.indexOf(entry)] = octaves[last] as Octave;
+    octaves[last] = entry;
+  }
+
+  #octaveOf(octave: number): Octave {
+    const octaves = this.#octaves;
+    for (let index = 0; index < this.#octavesInUse; index++) {
+      const entry = octaves[index] as Octave;
+      if (entry.octave === octave) return entry;
+    }
+    if (this.#octavesInUse === octaves.length) octaves.push(new Octave(this.#rows));
+    const entry = octaves[this.#octavesInUse++] as Octave;
+    entry.octave = octave;
+    return entry;
+  }
+}
