@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { issueText } from '../../src/adapters/config-file/index.ts';
 import { readConfig } from '../../src/adapters/config-file/read-config.ts';
+import { readScenario } from '../../src/apps/simulate/read-scenario.ts';
 import { makeCertificate } from '../../test/support/certificate.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -46,13 +47,29 @@ test('the bounds of the architecture are names of the code and of the configurat
   expect(settings.filter((name) => !code.includes(`'${name}'`))).toEqual([]);
 });
 
-/** Configurations in the text: blocks that begin with a section of the file. */
-const CONFIGURATIONS = ['README.md', ...globSync('docs/guides/*.md', { cwd: ROOT })].flatMap((path) =>
+/** Configurations and scenarios in the text: blocks that begin with a section of the file. */
+const BLOCKS = ['README.md', ...globSync('docs/{guides,reference}/*.md', { cwd: ROOT })].flatMap((path) =>
   [...read(path).matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text = ''], index) => ({
     name: `${path} ${index + 1}`,
     text,
   })),
 );
+const SCENARIOS = BLOCKS.filter(({ text }) => /^fleet:/m.test(text));
+const CONFIGURATIONS = BLOCKS.filter(
+  (block) => !SCENARIOS.includes(block) && !block.name.includes('/reference/'),
+);
+
+test.each(SCENARIOS)('the scenario in $name is valid', ({ text }) => {
+  const folder = mkdtempSync(join(tmpdir(), 'spillway-page-'));
+  try {
+    const file = join(folder, 'scenario.yaml');
+    writeFileSync(file, text);
+    const result = readScenario({ file, sets: [], variants: [], policies: [], traceFile: '' });
+    expect(result.kind === 'issues' ? result.issues.map(issueText) : []).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
 const FILES = ['fleet-ca.pem', 'gateway.pem', 'gateway.key'];
 const SECRET = 'c'.repeat(64);
 

@@ -45,11 +45,13 @@ Examples:
   spillway serve --config spillway.yaml            use a configuration; changes are taken live
   spillway check spillway.yaml                     every problem with file, line and column
   spillway keys create --tenant acme               a key for a tenant; shown once
+  spillway simulate examples/scenarios/incident.yaml   what another policy would have done
   spillway explain req_01                          why a request waits, where it ran, why it was refused
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.`,
     );
   addServe(program, environment, finish);
+  addSimulate(program, finish);
   addViews(program, environment, finish);
   addLadder(program, environment, finish);
   addKeys(program, environment, finish);
@@ -121,6 +123,56 @@ Signals: SIGTERM and SIGINT stop it in order (a second one at once), SIGHUP relo
     .addHelpText('after', '\nExamples:\n  spillway demo --quick\n  spillway demo --json > report.json')
     .action(async (options) => finish(await (await import('../demo/demo.ts')).runDemo(options)));
 }
+
+function addSimulate(program: Command, finish: Finish): void {
+  program
+    .command('simulate')
+    .description('what would have happened: policies over a fleet and its users, in virtual time')
+    .argument('[scenario]', 'scenario (YAML)')
+    .option('--list', 'the policies and the hardware that there are')
+    .option(
+      '-p, --policy <names>',
+      'only these policies, separated by commas; also any of those below',
+      names,
+    )
+    .option('--seeds <count>', 'runs per policy, with a 95 % interval over them', count)
+    .option('--seed <seed>', 'one run per policy, with this seed', count)
+    .option('--variant <name>', 'only this variant; may be given often', collect, [])
+    .option('--set <path=value>', 'another value of the scenario; may be given often', collect, [])
+    .option('--trace <file>', 'recorded traffic, for streams that follow a trace')
+    .option('--workers <count>', 'runs at once (default: one per core)', count)
+    .option('--report <folder>', 'write a page with plots (index.html) and the numbers (results.json) there')
+    .option('--json', 'one JSON document on standard output')
+    .addHelpText('after', SIMULATE_HELP)
+    .action(async (file, options) => finish(await (await import('./simulate.ts')).simulate(file, options)));
+}
+
+function names(text: string): readonly string[] {
+  return text.split(',').map((name) => name.trim());
+}
+
+function count(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Expected a whole number.');
+  return Number(text);
+}
+
+const SIMULATE_HELP = `
+A scenario says which nodes there are, who asks for what and how often, what breaks, and which policies are compared;
+the reference is docs/reference/scenarios.md. The policy spillway is the very scheduler of the gateway. Every policy
+meets the same users, and the same seed gives the same decisions.
+
+A small scenario:
+  fleet: {t4: {count: 20, hardware: T4}, a100: {count: 10, hardware: A100}}
+  streams: {users: {load: 1.5, sizes: fitted-images}}
+
+Examples:
+  spillway simulate incident.yaml                             every policy of the scenario
+  spillway simulate incident.yaml --policy spillway,sed --seeds 10
+  spillway simulate incident.yaml --set fleet.t4.count=30     ten more T4s
+  spillway simulate overload.yaml --variant 3x --json
+
+Bars of the scenario are judged on the mean over seeds. Exit codes: 0 done and every bar held, 1 a bar was missed,
+2 wrong usage or an issue in the scenario.`;
 
 function adminCommand(program: Command, name: string, description: string): Command {
   return program

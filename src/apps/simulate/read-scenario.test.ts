@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { issueText } from '../../adapters/config-file/index.ts';
+import { POLICIES } from '../../simulator/policies/registry.ts';
 import { readScenario, type ScenarioPlan, type ScenarioSource } from './read-scenario.ts';
+import { scenarioReference, withKeys } from './scenario-reference.ts';
 import { scenarioJsonSchema } from './scenario-schema.ts';
 
 const S = 1_000_000;
@@ -21,8 +23,7 @@ afterEach(() => {
 function read(text: string, options: Partial<ScenarioSource> = {}): ReturnType<typeof readScenario> {
   const file = join(folder, 'small.yaml');
   writeFileSync(file, text);
-  const known = { policies: ['spillway', 'round-robin', 'sed'], hardware: ['T4', 'A100'] };
-  return readScenario({ file, sets: [], variants: [], policies: [], traceFile: '', known, ...options });
+  return readScenario({ file, sets: [], variants: [], policies: [], traceFile: '', ...options });
 }
 
 function issues(text: string, options: Partial<ScenarioSource> = {}): string[] {
@@ -83,7 +84,7 @@ bars: [{metric: goodputRatio, policy: sed}]
       'small.yaml:10:12: streams.users.spike.for: Expected a value here; it is missing',
       'small.yaml:11:29: config.gates.flow-wait: Expected one of "on"|"shadow"|"off" (received "of")',
       'small.yaml:11:53: config.bounds.tasksMax: Expected a whole number from 1 to 10000000 tasks (received -1)',
-      'small.yaml:12:22: policies[1]: Expected a policy: spillway, round-robin, sed (received "sedd")',
+      `small.yaml:12:22: policies[1]: Expected a policy: ${Object.keys(POLICIES).join(', ')} (received "sedd")`,
       'small.yaml:12:74: policies[2].config.bounds.taskMax: Unknown key; did you mean tasksMax?',
       'small.yaml:13:10: faults[0]: Expected times with slow; it is missing',
       'small.yaml:13:37: faults[0].skew: Expected no skew with slow',
@@ -184,6 +185,16 @@ policies:
     expect([day[0]?.times, day[24]?.times].map((times) => times?.toFixed(2))).toEqual(['1.00', '3.00']);
   });
 
+  test('refuses options that a policy does not take', () => {
+    const policies = (options: string): string =>
+      `policies: [{policy: fifo-timeout, options: {${options}}}]\n`;
+    expect(issues(SMALL + policies('queueMax: 50'))).toEqual([]);
+    expect(issues(SMALL + policies('queueMax: -1'))[0]).toMatch(
+      /^small.yaml:4:44: policies\[0\].options: .*queueMax/,
+    );
+    expect(issues(SMALL + policies('queue: 50'))[0]).toContain('policies[0].options: ');
+  });
+
   test('says which streams lack their trace, takes --trace for them, and refuses a file that is not there', () => {
     const stream = (file: string): string =>
       `fleet: {n: 1}\nstreams: {users: {sizes: trace, arrivals: {kind: trace, format: azure${file}}}}\n`;
@@ -201,8 +212,15 @@ policies:
   });
 });
 
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+test('the page of scenarios has the table that `node scripts/write-scenario-reference.ts` writes', () => {
+  const page = readFileSync(join(ROOT, 'docs/reference/scenarios.md'), 'utf8');
+  expect(page).toContain('`streams.NAME.users.tries`');
+  expect(withKeys(page, scenarioReference())).toBe(page);
+});
+
 test('scenario.schema.json is what `node scripts/write-scenario-schema.ts` writes', () => {
-  const root = fileURLToPath(new URL('../../../', import.meta.url));
-  const written: unknown = JSON.parse(readFileSync(join(root, 'scenario.schema.json'), 'utf8'));
+  const written: unknown = JSON.parse(readFileSync(join(ROOT, 'scenario.schema.json'), 'utf8'));
   expect(written).toEqual(JSON.parse(JSON.stringify(scenarioJsonSchema())));
 });

@@ -10,11 +10,15 @@ import { type LocatedIssue, issueText } from '../../adapters/config-file/issue-t
 import { loadYaml } from '../../adapters/config-file/load-yaml.ts';
 import type { Locate } from '../../adapters/config-file/locate.ts';
 import { type PathIssue, schemaIssues, valueAt } from '../../adapters/config-file/schema-issues.ts';
+import { defaultSchedulerConfig } from '../../core/config/index.ts';
+import { catalogueNames } from '../../hardware/catalogue.ts';
+import { PolicyOptionError } from '../../simulator/policies/frame/options.ts';
+import { createPolicy, POLICIES } from '../../simulator/policies/registry.ts';
 import { buildScenario } from '../../simulator/scenario/build.ts';
 import { type BuildContext, createBuildContext } from '../../simulator/scenario/build-context.ts';
 import type { ScenarioFile } from '../../simulator/scenario/file-types.ts';
 import { isMapping, mergeOver, parsePath, type Path, withValue } from '../../simulator/scenario/overrides.ts';
-import type { Bar, Scenario } from '../../simulator/scenario/types.ts';
+import type { Bar, PolicySpec, Scenario } from '../../simulator/scenario/types.ts';
 import { scenarioSchema } from './scenario-schema.ts';
 
 const COMMAND_LINE = 'command line';
@@ -29,7 +33,6 @@ export interface ScenarioSource {
   readonly policies: readonly string[];
   /** For streams that follow a trace and name no file; '' where there is none. */
   readonly traceFile: string;
-  readonly known: { readonly policies: readonly string[]; readonly hardware: readonly string[] };
 }
 
 export interface PlannedVariant {
@@ -121,14 +124,27 @@ function nameOf(entry: unknown): unknown {
   return isMapping(entry) ? (entry['name'] ?? entry['policy']) : entry;
 }
 
-function contextOf({ file, known, traceFile }: ScenarioSource, variants: readonly string[]): BuildContext {
+function contextOf({ file, traceFile }: ScenarioSource, variants: readonly string[]): BuildContext {
   const folder = dirname(resolve(file));
   return createBuildContext({
     name: basename(file, extname(file)),
-    known: { ...known, variants },
+    known: { policies: Object.keys(POLICIES), hardware: catalogueNames(), variants },
+    optionsIssue,
     traceFile: traceFile === '' ? '' : resolve(traceFile),
     resolveFile: (path) => resolve(folder, path),
   });
+}
+
+/** By creating it: each policy checks its own options. */
+function optionsIssue(policy: string, options: PolicySpec['options']): string | undefined {
+  if (POLICIES[policy] === undefined) return undefined;
+  try {
+    createPolicy({ policy, options, config: defaultSchedulerConfig() }, 0);
+    return undefined;
+  } catch (thrown) {
+    if (thrown instanceof PolicyOptionError) return thrown.message;
+    throw thrown;
+  }
 }
 
 interface Checked {

@@ -1,6 +1,7 @@
 /** What building a scenario needs from outside: names that exist elsewhere, and where problems go. */
 import { type ConfigIssue, receivedText } from '../../core/config/index.ts';
 import type { Path } from './overrides.ts';
+import type { PolicySpec } from './types.ts';
 
 export interface Surroundings {
   /** Name of the scenario when the file gives none. */
@@ -11,6 +12,8 @@ export interface Surroundings {
     readonly hardware: readonly string[];
     readonly variants: readonly string[];
   };
+  /** What is wrong with a policy's options; undefined when nothing is. */
+  optionsIssue(policy: string, options: PolicySpec['options']): string | undefined;
   /** File of a trace for streams that name none; '' where there is none. */
   readonly traceFile: string;
   /** A path of the file as one that can be opened. */

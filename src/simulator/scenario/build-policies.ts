@@ -18,6 +18,8 @@ export function buildPolicies(file: ScenarioFile, context: BuildContext): readon
     const path = ['policies', index];
     const entry: PolicyFile = typeof given === 'string' ? { ...PLAIN, policy: given } : given;
     checkKnown(typeof given === 'string' ? path : [...path, 'policy'], entry.policy, context);
+    const wrong = context.optionsIssue(entry.policy, entry.options);
+    if (wrong !== undefined) context.report([...path, 'options'], wrong);
     return {
       name: entry.name ?? entry.policy,
       policy: entry.policy,

@@ -1,6 +1,7 @@
 /** Streams of requests, from the file to what the simulator runs. */
 import type { DurationUs } from '../../base/units.ts';
 import type { ClassConfig, SchedulerConfig } from '../../core/config/types.ts';
+import { fittedModels } from '../clients/fitted.ts';
 import type { BuildContext } from './build-context.ts';
 import { courseOf } from './course.ts';
 import type { ArrivalFile, ScenarioFile, StreamFile } from './file-types.ts';
@@ -147,6 +148,7 @@ function modelsOf(
   models: StreamFile['models'],
   context: BuildContext,
 ): StreamSpec['models'] {
+  if (models === 'fitted-models') return fittedModels('checkpoint');
   if (typeof models === 'string') return [{ id: models, share: 1 }];
   const given = Object.entries(models);
   const total = totalOf(
@@ -157,12 +159,9 @@ function modelsOf(
   return given.map(([id, share]) => ({ id, share: share / total }));
 }
 
-/** One image and step on the reference machine: an A100 does 25 in a second. */
-const US_PER_IMAGE_STEP: DurationUs = 40_000;
-
 function sizesOf(sizes: StreamFile['sizes']): SizeSpec {
   if (sizes === 'trace') return { kind: 'trace' };
-  if (sizes === 'fitted-images') return { kind: 'fitted-images', usPerImageStep: US_PER_IMAGE_STEP };
+  if (sizes === 'fitted-images') return { kind: 'fitted-images', usPerImageStep: 0 };
   switch (sizes.kind) {
     case 'work':
       return { kind: 'work', meanUs: sizes.mean, sigma: sizes.sigma };

@@ -25,7 +25,7 @@ export function parsePath(text: string): Path {
   return text.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part));
 }
 
-/** A copy with another value at the path; mappings that are not there are made. */
+/** A copy with another value at the path; mappings that are not there are made. Null takes a key away. */
 export function withValue(base: unknown, path: Path, value: unknown): unknown {
   const [head, ...rest] = path;
   if (head === undefined) return isMapping(base) && isMapping(value) ? mergeOver(base, value) : value;
@@ -35,6 +35,7 @@ export function withValue(base: unknown, path: Path, value: unknown): unknown {
     return list;
   }
   const entries = new Map<string, unknown>(isMapping(base) ? Object.entries(base) : []);
-  entries.set(String(head), withValue(entries.get(String(head)), rest, value));
+  if (rest.length === 0 && value === null) entries.delete(String(head));
+  else entries.set(String(head), withValue(entries.get(String(head)), rest, value));
   return Object.fromEntries(entries);
 }

@@ -76,7 +76,9 @@ const engine = z
 
 const group = z.strictObject({
   count: whole('Nodes of the group.', [1, GROUP_NODES_MAX]).prefault(1),
-  hardware: text('Entry of the hardware catalogue, or reference.').prefault('reference'),
+  hardware: text('Entry of the hardware catalogue (spillway simulate --list), or reference.').prefault(
+    'reference',
+  ),
   stated: text('What the nodes say they are; default: the truth.').optional(),
   speed: number('True speed relative to the hardware.', [0.001, 1_000]).prefault(1),
   spread: number('Spread (lognormal sigma) of speeds inside the group.', SIGMA).prefault(0),
@@ -208,7 +210,9 @@ const sizes = z
             kind: z
               .literal('fitted-images')
               .meta({ description: 'Images and steps as a production service had them.' }),
-            perImageStep: duration('Time of one image and step on the reference machine.').prefault('40ms'),
+            perImageStep: duration(
+              'Time of one image and step on the reference machine; 0: what the hardware needs for images.',
+            ).prefault(0),
           }),
           z.strictObject({
             kind: z.literal('images').meta({ description: 'Equal pictures.' }),
@@ -283,7 +287,10 @@ const stream = z.strictObject({
   tenants: tenants.prefault('anonymous'),
   models: z
     .union([z.string(), z.record(z.string(), share)], { error: 'Expected a model, or shares by model' })
-    .meta({ description: 'Which models are asked for.' })
+    .meta({
+      description:
+        'Which models are asked for; fitted-models: 79 checkpoints as unevenly wanted as those of a production service.',
+    })
     .prefault('model'),
   modelSwitch: number(
     'Probability that the next request is for another model than the last; default: each is drawn anew.',
@@ -342,7 +349,7 @@ const processSchema = z
 function policy(config: z.ZodType): z.ZodType {
   return z.strictObject({
     name: name().meta({ description: 'How reports call it; default: the policy.' }).optional(),
-    policy: text('Policy of the registry; see spillway simulate --help.'),
+    policy: text('Policy of the registry; spillway simulate --list tells them.'),
     config: config.optional(),
     options: z
       .record(z.string(), z.union([z.number(), z.string()], { error: 'Expected a number or text' }))

@@ -1,0 +1,134 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { run } from './program.ts';
+import { createProgress } from './progress.ts';
+
+const SMALL = `
+about: Two nodes and few users.
+span: 30s
+drain: 10s
+fleet: {fast: 1, slow: {speed: 0.5}}
+streams: {users: {load: 0.7, classes: {critical: 0.5, low: 0.5}}}
+policies: [spillway, sed]
+`;
+
+let folder = '';
+let out = '';
+let problems = '';
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'spillway-simulate-'));
+  out = '';
+  problems = '';
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => ((out += String(text)), true));
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => ((problems += String(text)), true));
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function simulate(text: string, ...options: readonly string[]): Promise<number> {
+  const file = join(folder, 'small.yaml');
+  writeFileSync(file, text);
+  return run(['simulate', file, ...options]);
+}
+
+describe('spillway simulate', () => {
+  test('prints a table with a column for each policy', async () => {
+    expect(await simulate(SMALL)).toBe(0);
+    expect(out).toMatch(/^policy +spillway +sed$/m);
+    expect(out).toMatch(/^in time: critical +\S+ % +\S+ %$/m);
+    expect(problems).toBe('');
+  });
+
+  test('writes one document with --json, the same for the same seed and another for another', async () => {
+    const documents: string[] = [];
+    for (const seed of ['3', '3', '4']) {
+      out = '';
+      expect(await simulate(SMALL, '--json', '--policy', 'spillway', '--seed', seed)).toBe(0);
+      documents.push(out.replaceAll(/"wallSeconds": .*/g, ''));
+    }
+    expect(documents[0]).toBe(documents[1]);
+    const hashes = documents.map((text) => /"decisionHash": "(\w+)"/.exec(text)?.[1]);
+    expect(hashes[2]).not.toBe(hashes[0]);
+    const { policies } = JSON.parse(out) as { readonly policies: Readonly<Record<string, object>> };
+    expect(Object.keys(policies)).toEqual(['spillway']);
+    expect(policies['spillway']).toMatchObject({
+      requests: expect.any(Number),
+      goodputRatio: expect.any(Number),
+    });
+  });
+
+  test('gives figures with intervals for several seeds', async () => {
+    expect(await simulate(SMALL, '--json', '--seeds', '3', '--policy', 'sed')).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      seeds: 3,
+      policies: {
+        sed: { byClass: { critical: { attained: { mean: expect.any(Number), low: expect.any(Number) } } } },
+      },
+    });
+  });
+
+  test('ends with 1 when a bar is missed, and says by how much', async () => {
+    expect(await simulate(`${SMALL}bars: [{metric: goodputRatio, atLeast: 2}]\n`)).toBe(1);
+    expect(out).toMatch(/^MISSED +spillway +goodputRatio +0\.\d+ +at least 2$/m);
+  });
+
+  test('ends with 2 on issues, each with its place', async () => {
+    expect(await simulate(SMALL.replace('span', 'spam'))).toBe(2);
+    expect(problems).toContain('small.yaml:3:1: spam: Unknown key; did you mean span?');
+    expect(await simulate(SMALL, '--seeds', 'many')).toBe(2);
+  });
+
+  test('lists policies and hardware with --list, and asks for a scenario otherwise', async () => {
+    expect(await run(['simulate', '--list'])).toBe(0);
+    expect(out).toMatch(/^sed +\S/m);
+    expect(out).toMatch(/^T4$/m);
+    expect(await run(['simulate'])).toBe(2);
+  });
+
+  test('leaves out a variant whose trace nobody gave, loudly, and refuses to run nothing', async () => {
+    const traced = `{streams: {users: {load: null, sizes: trace, arrivals: {kind: trace, format: azure}}}}`;
+    expect(await simulate(`${SMALL}variants: {plain: {}, traced: ${traced}}\n`, '--policy', 'sed')).toBe(0);
+    expect(problems).toContain('SKIPPED traced: streams.users');
+    expect(out).toMatch(/^plain +sed$/m);
+    expect(await simulate(`${SMALL}variants: {traced: ${traced}}\n`)).toBe(2);
+  });
+
+  test('writes a page with plots and the numbers with --report', async () => {
+    const report = join(folder, 'report');
+    expect(await simulate(SMALL, '--report', report)).toBe(0);
+    expect(readFileSync(join(report, 'index.html'), 'utf8')).toContain('aria-label="Requests that wait');
+    expect(existsSync(join(report, 'results.json'))).toBe(true);
+  });
+});
+
+describe('createProgress', () => {
+  test('shows on a terminal how far it is and how long it will take, at most ten times a second', () => {
+    let nowMs = 0;
+    const lines: string[] = [];
+    const progress = createProgress({ isTTY: true, write: (text) => lines.push(text) }, () => nowMs);
+    for (const done of [1, 2, 3, 4]) {
+      nowMs += 60;
+      progress.update(done, 40);
+    }
+    progress.end();
+    expect(lines.map((line) => line.replace('\r\u001b[K', ''))).toEqual([
+      '1 of 40 runs, 3 s to go',
+      '3 of 40 runs, 3 s to go',
+      '',
+    ]);
+  });
+
+  test('is silent where nobody watches', () => {
+    const lines: string[] = [];
+    const progress = createProgress({ write: (text) => lines.push(text) });
+    progress.update(1, 2);
+    progress.end();
+    expect(lines).toEqual([]);
+  });
+});

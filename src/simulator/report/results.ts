@@ -1,0 +1,27 @@
+/** What a simulation came to: for each variant and policy the report of each seed, in order of seeds. */
+import type { PolicyReport } from '../measure/report.ts';
+import type { Samples } from '../measure/samples.ts';
+import type { Scenario } from '../scenario/types.ts';
+
+export interface PolicyRuns {
+  readonly name: string;
+  /** One for each seed. */
+  readonly reports: readonly PolicyReport[];
+  /** Of the first seed, where the scenario asks for samples. */
+  readonly samples?: Samples | undefined;
+}
+
+export interface VariantRuns {
+  /** '' for a scenario without variants. */
+  readonly name: string;
+  readonly scenario: Scenario;
+  readonly policies: readonly PolicyRuns[];
+}
+
+export interface SimulationResults {
+  readonly name: string;
+  readonly about: string;
+  readonly seed: number;
+  readonly seeds: number;
+  readonly variants: readonly VariantRuns[];
+}

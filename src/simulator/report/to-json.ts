@@ -1,0 +1,61 @@
+/**
+ * The document of `simulate --json`: for each policy the report, every number as it is for one seed and as
+ * `{mean, low, high}` for several. What never happened (an infinite recovery) is null.
+ */
+import { combinedHash, summarize } from '../parallel/statistics.ts';
+import type { Verdict } from './judge.ts';
+import type { PolicyRuns, SimulationResults, VariantRuns } from './results.ts';
+
+/** Digits that are told: more than any interval is narrow. */
+const DIGITS = 7;
+
+export function resultsToJson(results: SimulationResults, verdicts: readonly Verdict[]): unknown {
+  const [first] = results.variants;
+  const isVaried = results.variants.some(({ name }) => name !== '');
+  return {
+    scenario: results.name,
+    about: results.about,
+    seeds: results.seeds,
+    firstSeed: results.seed,
+    policies: first === undefined ? {} : policiesOf(first),
+    ...(isVaried
+      ? {
+          variants: Object.fromEntries(
+            results.variants.map((variant) => [variant.name, { policies: policiesOf(variant) }]),
+          ),
+        }
+      : {}),
+    bars: verdicts.map(({ bar, variant, value, kind }) => ({
+      ...bar,
+      variant,
+      value: value === undefined ? null : roundedNumber(value),
+      held: kind === 'not-run' ? null : kind === 'held',
+    })),
+  };
+}
+
+function policiesOf(variant: VariantRuns): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(variant.policies.map((runs) => [runs.name, reportOf(runs)]));
+}
+
+function reportOf({ reports }: PolicyRuns): unknown {
+  const [only] = reports;
+  if (reports.length === 1) return rounded(only);
+  const decisionHashes = reports.map(({ decisionHash }) => decisionHash);
+  return {
+    ...(rounded(summarize(reports)) as object),
+    decisionHash: combinedHash(decisionHashes),
+    decisionHashes,
+  };
+}
+
+function rounded(value: unknown): unknown {
+  if (typeof value === 'number') return roundedNumber(value);
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, rounded(part)]));
+}
+
+function roundedNumber(value: number): number | null {
+  if (!Number.isFinite(value)) return null;
+  return Number.isInteger(value) ? value : Number(value.toPrecision(DIGITS));
+}
