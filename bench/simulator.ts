@@ -134,17 +134,21 @@ function scenarioOf(nodes: number, requests: number, load: number): Scenario {
 
 type Kind = 'scheduler' | 'null';
 
-/** Microseconds of processor time per request, the start of the process and of the code not counted. */
+/** Microseconds of processor time per request, the start of the process and of the run not counted. */
 function measureHere(kind: Kind, scenario: Scenario): number {
   const { config } = scenario;
   const create = (seed: number) => () =>
     kind === 'null' ? new NullPolicy() : createScheduler({ ...config, seed });
   const warm = { ...scenario, spanUs: scenario.spanUs / 4, window: { from: 0, until: scenario.spanUs / 4 } };
   runPolicy(warm, { createPolicy: create(1), seed: 1 });
-  const before = process.cpuUsage();
-  const { report } = runPolicy(scenario, { createPolicy: create(2), seed: 2 });
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / report.requests;
+  const usage = (): number => process.cpuUsage().user + process.cpuUsage().system;
+  let from = 0;
+  const begun = (): Policy => {
+    from = usage();
+    return create(2)();
+  };
+  const { report } = runPolicy(scenario, { createPolicy: begun, seed: 2 });
+  return (usage() - from) / report.requests;
 }
 
 /** In a process of its own: another one's heap must not be on its bill. */

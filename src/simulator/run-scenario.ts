@@ -27,6 +27,9 @@ const SAMPLED_NODES_MAX = 120;
 
 /** Demands by which a fleet's capacity is reckoned: enough that chance in them is below 1 %. */
 const MIX_SAMPLES = 4_000;
+/** A rate is a quotient of two sums over the same demands: chance in them nearly cancels. */
+const RATE_SAMPLES_MIN = 100;
+const RATE_STEPS_MAX = 2_000_000;
 
 export interface RunResult {
   readonly report: PolicyReport;
@@ -87,8 +90,10 @@ interface Stage {
 function stageOf(scenario: Scenario, seed: number): Stage {
   const { streams } = scenario;
   const mixes = new Map(streams.map((stream) => [stream, mixOf(stream, seed)]));
-  const fleet = { seed, mix: [...mixes.values()].flat() };
-  const nodes = buildFleet(scenario.fleet, fleet);
+  const nodes = buildFleet(scenario.fleet, {
+    seed,
+    mix: ratesMix([...mixes.values()].flat(), scenario.fleet),
+  });
   const capacities = new Map([...mixes].map(([stream, mix]) => [stream, fleetCapacity(nodes, mix)]));
   const capacity = streams.map((stream) => capacities.get(stream)?.workUsPerUs ?? 0);
   const sampler = samplerOf(scenario, capacity);
@@ -100,9 +105,9 @@ function stageOf(scenario: Scenario, seed: number): Stage {
     mixPerSecond: (stream) => capacities.get(stream)?.requestsPerSecond ?? 0,
     bestServiceUs: bestServiceOf(
       // Their twins: what a user may expect does not change with a fault.
-      buildFleet(scenario.fleet, fleet),
+      buildFleet(scenario.fleet, { seed, mix: [] }),
       scenario.fleet,
-      fleet.mix[0]?.demands[0],
+      [...mixes.values()].flat()[0]?.demands[0],
     ),
     readTrace,
     observer: recorder,
@@ -119,6 +124,13 @@ function readTrace(file: string): string {
 function mixOf(stream: StreamSpec, seed: number): Mix {
   const demands = sampleMix(stream, MIX_SAMPLES, { seed, readTrace });
   return stream.models.map(({ id, share }) => ({ model: id, share, demands }));
+}
+
+/** Known rates are worked out for each node and model: in a large fleet from fewer demands, so that runs begin soon. */
+function ratesMix(mix: Mix, groups: readonly NodeGroup[]): Mix {
+  const nodes = groups.reduce((sum, { count }) => sum + count, 0);
+  const most = Math.max(RATE_SAMPLES_MIN, Math.floor(RATE_STEPS_MAX / Math.max(1, nodes * mix.length)));
+  return mix.map((part) => ({ ...part, demands: part.demands.slice(0, most) }));
 }
 
 /** Nodes of a group differ by a factor only: the fastest for one demand is the fastest for all. */

@@ -8,6 +8,9 @@ import { runScenario, type RunResult } from '../run-scenario.ts';
 import type { PolicySpec, Scenario } from '../scenario/types.ts';
 import type { WorkerAnswer, WorkerTask } from './run-worker.ts';
 
+/** Requests live for long compared with how fast they come: with room for them, few are moved before they die. */
+const YOUNG_GENERATION_MB = 96;
+
 export interface RunRequest {
   readonly scenario: Scenario;
   readonly policy: PolicySpec;
@@ -120,7 +123,9 @@ class Hand {
     this.#queue = queue;
     // Source and build differ in the extension only.
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    this.#worker = new Worker(new URL(`./run-worker.${extension}`, import.meta.url));
+    this.#worker = new Worker(new URL(`./run-worker.${extension}`, import.meta.url), {
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
+    });
     this.#worker.on('message', (answer: WorkerAnswer) => this.#answer(answer));
     // A thread that has no memory left ends with an error and says nothing else.
     this.#worker.on('error', (error) => this.#answer({ kind: 'failed', message: String(error) }));
