@@ -60,6 +60,7 @@ describe('when the load page of every engine', () => {
     for (const node of nodes) node.page = page;
     // The last word was "full"; it counts for a few seconds and no longer.
     const wish = (): Wish => ({ deadlineMs: 10_000 });
+    expect(isServed(await send(client, wish())), 'the first one').toBe(true);
     const sent = await sendMany(client, { count: 60, concurrency: 6, wish });
     expect(sent.filter(isServed).length).toBe(60);
     await within(12_000, 'the signal is on', () => signal(started));
