@@ -12,13 +12,20 @@ import type { Scheduler } from '../../src/core/scheduler/contract.ts';
 import type { EffectSink } from '../../src/core/scheduler/effects.ts';
 import type { SchedulerEvent } from '../../src/core/scheduler/events.ts';
 import { createScheduler } from '../../src/core/scheduler/scheduler.ts';
-import type { Accounts } from '../../src/core/scheduler/views.ts';
+import type { Accounts, QueueGroupView } from '../../src/core/scheduler/views.ts';
 
 export interface Permit {
   readonly nodeId: NodeId;
   readonly attempt: number;
   readonly takenAt: MonoUs;
   isAborted: boolean;
+}
+
+/** Events between two recounts of the queue: a recount looks at every task that ever was. */
+const RECOUNT_EVERY = 29;
+
+function sumOf(groups: Readonly<Record<string, QueueGroupView>>): number {
+  return Object.values(groups).reduce((sum, { depth }) => sum + depth, 0);
 }
 
 export class CheckedScheduler {
@@ -43,6 +50,8 @@ export class CheckedScheduler {
   /** The state of every node that was told last. */
   readonly nodeStates: Map<NodeId, NodeState> = new Map();
   readonly #admitted: Set<TaskId> = new Set();
+  readonly #submittedAt: Map<TaskId, MonoUs> = new Map();
+  #events = 0;
   readonly #out: EffectSink;
 
   constructor(config: SchedulerConfig) {
@@ -56,13 +65,18 @@ export class CheckedScheduler {
   }
 
   apply(event: SchedulerEvent): void {
-    if (event.kind === 'submit') this.specs.set(event.task.id, event.task);
+    if (event.kind === 'submit') {
+      this.specs.set(event.task.id, event.task);
+      this.#submittedAt.set(event.task.id, this.now);
+    }
     if (event.kind === 'attempt-ended') {
       if (this.#isGivingWay(event.taskId, event.result)) this.gaveWay.add(event.taskId);
       this.permits.delete(event.taskId);
     }
     this.scheduler.apply(event, this.now, this.#out);
     this.check();
+    this.#events += 1;
+    if (this.#events % RECOUNT_EVERY === 0) this.recountQueue();
   }
 
   submit(task: TaskSpec): Outcome | undefined {
@@ -132,6 +146,35 @@ export class CheckedScheduler {
       const own = inflight.get(node.id) ?? 0;
       if (node.inflight > own) expect(node.inflight, `permits of ${node.id}`).toBe(own);
     }
+  }
+
+  /** The view of the queue, which reads counters, against a count of who waits. Lesser answers may be of another model. */
+  recountQueue(): void {
+    const view = this.scheduler.queue(this.now);
+    const byModel = new Map<string, number>();
+    let depth = 0;
+    let submittedAt = this.now;
+    let isRetried = false;
+    for (const taskId of this.#admitted) {
+      if (this.outcomes.has(taskId) || this.permits.has(taskId)) continue;
+      depth += 1;
+      const { model } = this.specs.get(taskId) as TaskSpec;
+      byModel.set(model, (byModel.get(model) ?? 0) + 1);
+      submittedAt = Math.min(submittedAt, this.#submittedAt.get(taskId) ?? this.now);
+      isRetried ||= this.tried.has(taskId);
+    }
+    const sums = [view.byClass, view.byModel, ...Object.values(view.byClassAndModel)].map(sumOf);
+    const [ofClasses, ofModels, ...ofClassAndModel] = sums;
+    const both = ofClassAndModel.reduce((sum, one) => sum + one, 0);
+    expect([view.depth, ofClasses, ofModels, both], 'queued').toEqual([depth, depth, depth, depth]);
+    if (Object.keys(view.byTenant).length < 100) expect(sumOf(view.byTenant), 'of tenants').toBe(depth);
+    const longestMs = (this.now - submittedAt) / 1_000;
+    // Who was tried stands behind those that came meanwhile.
+    if (isRetried) expect(view.oldestWaitMs).toBeLessThanOrEqual(longestMs + 0.1);
+    else expect(view.oldestWaitMs, 'who waits longest').toBeCloseTo(longestMs, 0);
+    if (this.taken.size > 0) return;
+    const shown = Object.entries(view.byModel).map(([model, group]) => [model, group.depth] as const);
+    expect(new Map(shown), 'by model').toEqual(byModel);
   }
 
   /** An abort without an outcome takes its place: the node is none that failed, and may get the task again. */

@@ -8,10 +8,11 @@
  */
 import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
 import { NumberRows } from '../../base/number-rows.ts';
-import type { Bytes, RefUs, TenantId } from '../../base/units.ts';
+import type { Bytes, ModelId, RefUs, TenantId } from '../../base/units.ts';
 import type { ClassConfig } from '../config/types.ts';
 import type { LaneClass } from './lane.ts';
 import type { LaneFlow } from './lane-flow.ts';
+import { ModelQueue } from './model-queue.ts';
 import type { TaskRecord } from './task-record.ts';
 
 const COUNTERS: NumberRows = new NumberRows(2);
@@ -76,6 +77,8 @@ export class ClassRecord {
   readonly counters: ServedCounters;
   readonly queued: Holding = { tasks: 0, workUs: 0, bytes: 0 };
   readonly flows: Map<TenantId, Flow> = new Map();
+  /** What waits by model. Emptied when lanes are laid anew, which is when models come and go. */
+  readonly models: Map<ModelId, ModelQueue> = new Map();
   /**
    * Flows by queued work, those that have none left too; a key may tell of more than is left, see `heaviestFlow`. So most
    * tasks come and go without a change here.
@@ -92,6 +95,14 @@ export class ClassRecord {
     this.index = index;
     this.config = config;
     this.weight = weight;
+  }
+
+  queueOf(model: ModelId): ModelQueue {
+    const known = this.models.get(model);
+    if (known !== undefined) return known;
+    const created = new ModelQueue();
+    this.models.set(model, created);
+    return created;
   }
 
   /** The flow with most queued work, where the next victim is found. Work that left is accounted for only here. */
@@ -134,6 +145,8 @@ export class Flow {
   newest: TaskRecord | null = null;
   readonly laneFlows: LaneFlow[] = [];
   #lastLaneFlow: LaneFlow | undefined;
+  #lastModel: ModelId = '';
+  #lastModelQueue: ModelQueue | undefined;
   /** Place among the flows of the class by queued work. */
   readonly slot: HeapSlot<Flow>;
 
@@ -161,6 +174,7 @@ export class Flow {
     book(this.queued, task, 1);
     book(this.classRecord.queued, task, 1);
     book(this.tenantQueued, task, 1);
+    this.#modelQueue(task.spec.model).enter(task);
     const victims = this.classRecord.victims;
     if (!this.slot.isInHeap) victims.push(this.slot, -this.queued.workUs);
     else if (victims.keyOf(this.slot) > -this.queued.workUs) victims.update(this.slot, -this.queued.workUs);
@@ -177,6 +191,7 @@ export class Flow {
     book(this.queued, task, -1);
     book(this.classRecord.queued, task, -1);
     book(this.tenantQueued, task, -1);
+    task.modelQueue?.leave(task);
   }
 
   /** Its place in a lane, or undefined where it never waited. O(lanes that it waited in), one step for the last asked. */
@@ -194,6 +209,14 @@ export class Flow {
   forgetLanes(): void {
     this.laneFlows.length = 0;
     this.#lastLaneFlow = undefined;
+    this.#lastModelQueue = undefined;
+  }
+
+  /** Most tenants ask for one model: the last one is remembered. */
+  #modelQueue(model: ModelId): ModelQueue {
+    if (this.#lastModelQueue !== undefined && this.#lastModel === model) return this.#lastModelQueue;
+    this.#lastModel = model;
+    return (this.#lastModelQueue = this.classRecord.queueOf(model));
   }
 
   get isIdle(): boolean {

@@ -15,6 +15,7 @@ import { TaskNumbers } from './task-numbers.ts';
 import type { Flow, ServedCounter } from './flow.ts';
 import type { LaneFlow, Octave } from './lane-flow.ts';
 import type { Lane } from './lane.ts';
+import type { ModelQueue } from './model-queue.ts';
 
 /** No task. */
 export const NOBODY: TaskId = -1;
@@ -26,6 +27,10 @@ export class TaskRecord extends TaskNumbers {
   /** Order of arrival inside the flow, over all lanes: the newest is evicted first. */
   older: TaskRecord | null = null;
   newer: TaskRecord | null = null;
+  /** The same among those of its class and model (see model-queue.ts). */
+  olderOfModel: TaskRecord | null = null;
+  newerOfModel: TaskRecord | null = null;
+  modelQueue: ModelQueue | null = null;
   /** By what the deadline wheel knows it, or -1 outside (see deadline-wheel.ts). */
   wheelHandle = -1;
 

@@ -4,7 +4,6 @@ import { type DurationMs, type MonoUs, msToUs } from '../../base/units.ts';
 import { laneCapacity } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { NodeGroup } from '../placement/bulkhead.ts';
-import type { Holding } from '../queue/flow.ts';
 import { totalOf } from '../admission/bounds.ts';
 import { type LadderView, ladderView } from '../overload/view.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
@@ -117,31 +116,25 @@ function groupView({ config, slots, free, kept, shares }: NodeGroup): unknown {
   };
 }
 
-/** O(queued tasks): one walk over the flows. Callers cache it. */
+/** From counters and heads: O(models + flows), whatever the number of queued tasks. */
 function queueView(state: SchedulerState, now: MonoUs): QueueView {
   const byModel = new Map<string, Group>();
   const byClass = new Map<string, Group>();
-  const byTenant = new Map<string, Group>();
   const byClassAndModel: Record<string, Record<string, QueueGroupView>> = {};
   let oldestWaitMs = 0;
   for (const record of state.classes) {
-    const group: Group = {
-      depth: record.queued.tasks,
-      workMs: record.queued.workUs / 1_000,
-      oldestWaitMs: 0,
-    };
-    byClass.set(record.config.name, group);
+    const { tasks, workUs } = record.queued;
+    const group: Group = { depth: tasks, workMs: workUs / 1_000, oldestWaitMs: 0 };
     const ofClass = new Map<string, Group>();
-    for (const flow of record.victims) {
-      if (flow.queued.tasks === 0) continue;
-      const waitMs = flow.oldest === null ? 0 : (now - flow.oldest.submittedAt) / 1_000;
-      group.oldestWaitMs = Math.max(group.oldestWaitMs, waitMs);
-      if (byTenant.size < TENANTS_SHOWN_MAX || byTenant.has(flow.tenant))
-        merge(byTenant, flow.tenant, flow.queued, waitMs);
-      for (let task = flow.oldest; task !== null; task = task.newer) addTask(ofClass, task, now);
+    for (const [model, queue] of record.models) {
+      if (queue.tasks === 0) continue;
+      const part = { depth: queue.tasks, workMs: queue.workUs / 1_000, oldestWaitMs: waitMs(queue, now) };
+      group.oldestWaitMs = Math.max(group.oldestWaitMs, part.oldestWaitMs);
+      ofClass.set(model, part);
+      addGroup(byModel, model, part);
     }
+    byClass.set(record.config.name, group);
     byClassAndModel[record.config.name] = asRecord(ofClass);
-    for (const [model, part] of ofClass) addGroup(byModel, model, part);
     oldestWaitMs = Math.max(oldestWaitMs, group.oldestWaitMs);
   }
   const total = totalOf(state.classes);
@@ -152,10 +145,44 @@ function queueView(state: SchedulerState, now: MonoUs): QueueView {
     bytes: total.bytes,
     running: state.counts.running,
     byClass: asRecord(byClass),
-    byTenant: asRecord(byTenant),
+    byTenant: asRecord(tenantGroups(state, now)),
     byModel: asRecord(byModel),
     byClassAndModel,
   };
+}
+
+/**
+ * Of each class the first flows of its heap by queued work, until there are as many tenants as are shown. Flows that have
+ * nothing queued any more stand among them: O(flows) at worst, when few of many tenants still wait.
+ */
+function tenantGroups(state: SchedulerState, now: MonoUs): ReadonlyMap<string, Group> {
+  const groups = new Map<string, Group>();
+  for (const { victims } of state.classes) {
+    for (const { tenant, tenantQueued, queued } of victims) {
+      if (groups.size === TENANTS_SHOWN_MAX) break;
+      if (queued.tasks === 0 || groups.has(tenant)) continue;
+      const { tasks, workUs } = tenantQueued;
+      groups.set(tenant, {
+        depth: tasks,
+        workMs: workUs / 1_000,
+        oldestWaitMs: tenantWaitMs(state, tenant, now),
+      });
+    }
+  }
+  return groups;
+}
+
+function tenantWaitMs(state: SchedulerState, tenant: string, now: MonoUs): DurationMs {
+  let longest = 0;
+  for (const { flows } of state.classes) {
+    const flow = flows.get(tenant);
+    if (flow !== undefined) longest = Math.max(longest, waitMs(flow, now));
+  }
+  return longest;
+}
+
+function waitMs({ oldest }: { readonly oldest: TaskRecord | null }, now: MonoUs): DurationMs {
+  return oldest === null ? 0 : (now - oldest.submittedAt) / 1_000;
 }
 
 /** The whole state without prompts, keys or credentials. */
@@ -221,21 +248,12 @@ interface Group {
   oldestWaitMs: DurationMs;
 }
 
-function merge(groups: Map<string, Group>, name: string, holding: Holding, waitMs: DurationMs): void {
-  addGroup(groups, name, { depth: holding.tasks, workMs: holding.workUs / 1_000, oldestWaitMs: waitMs });
-}
-
 function addGroup(groups: Map<string, Group>, name: string, part: Group): void {
   const group = groups.get(name) ?? { depth: 0, workMs: 0, oldestWaitMs: 0 };
   group.depth += part.depth;
   group.workMs += part.workMs;
   group.oldestWaitMs = Math.max(group.oldestWaitMs, part.oldestWaitMs);
   groups.set(name, group);
-}
-
-function addTask(groups: Map<string, Group>, task: TaskRecord, now: MonoUs): void {
-  const holding = { tasks: 1, workUs: task.workUs, bytes: 0 };
-  merge(groups, task.spec.model, holding, (now - task.submittedAt) / 1_000);
 }
 
 function asRecord(groups: ReadonlyMap<string, Group>): Record<string, QueueGroupView> {

@@ -61,7 +61,10 @@ function relay(state: SchedulerState, classes: ClassRecord[], config: SchedulerC
   const tasks = queuedTasks(state);
   for (const task of tasks) dequeue(state, task);
   const previous = new Map(state.classByName);
-  for (const record of state.classes) for (const flow of record.flows.values()) flow.forgetLanes();
+  for (const record of state.classes) {
+    for (const flow of record.flows.values()) flow.forgetLanes();
+    record.models.clear();
+  }
   state.classes = classes;
   state.classByName = new Map(classes.map((record) => [record.config.name, record]));
   state.fleet.relay(classes);
