@@ -16,8 +16,8 @@ import type { KnownCase, Removal } from './mutants/known-case.ts';
 import { caseReferenceOf, take } from './mutants/take-protection.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const CONFIG = 'export default { test: { watch: false, testTimeout: 90_000, hookTimeout: 60_000 } };\n';
-const TEST_MS_MAX = 240_000;
+const CONFIG = 'export default { test: { watch: false, testTimeout: 180_000, hookTimeout: 60_000 } };\n';
+const TEST_MS_MAX = 400_000;
 const TIMED_OUT = /(?:Test|Hook) timed out in/;
 
 function main(): number {
