@@ -96,8 +96,12 @@ describe('SIGTERM', () => {
 
   it('cuts what runs beyond the drain limit, with a typed answer, and ends', async () => {
     const { gateway, running } = await start(500);
+    const cut: { answer?: Answer } = {};
+    void running.then((answer) => {
+      cut.answer = answer;
+    });
     gateway.child.kill('SIGTERM');
-    const answer = await running;
+    const answer = await within(20_000, 'what still runs is cut', () => cut.answer);
     expect([answer.status, answer.headers['x-spillway-reason']]).toEqual([502, 'node-failed']);
     expect(answer.headers['retry-after']).toBeDefined();
     expect(await gateway.ended()).toBe(0);
