@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DemoPolicy } from './gateway-config.ts';
-import { createPlan } from './plan.ts';
+import { createPlan, type DemoPlan } from './plan.ts';
 import { createProcesses, type Processes, readyLine } from './processes.ts';
 import { boundsOf, type DemoDocument, type PolicyReport } from './report.ts';
 import { type PolicyRun, runPolicy, type Stage } from './run-policy.ts';
@@ -25,11 +25,13 @@ export interface DemoOptions {
   /** In order; both by default. */
   readonly policies?: readonly DemoPolicy[];
   readonly seed?: number;
+  /** The scenario. Absent: the outage, full or quick. */
+  readonly plan?: DemoPlan;
   readonly write?: (text: string) => void;
 }
 
 const POLICIES: readonly DemoPolicy[] = ['round-robin', 'spillway'];
-const SEED = 20_240_607;
+export const DEMO_SEED = 20_240_607;
 const EMBEDDING_NODES = 2;
 const EMBEDDING_START_MS = 60_000;
 const EMULATOR_START_MS = 20_000;
@@ -96,7 +98,7 @@ interface EmulatorReady {
 
 async function setStage(setting: Setting): Promise<Stage> {
   const { options, processes, folder, view } = setting;
-  const plan = createPlan({ quick: options.quick === true, seed: options.seed ?? SEED });
+  const plan = options.plan ?? createPlan({ quick: options.quick === true, seed: options.seed ?? DEMO_SEED });
   view.say(
     `Starting ${plan.nodes.length} EMULATED accelerators (sped up ${plan.speedup}x), real embedding nodes, and a real gateway.`,
   );
