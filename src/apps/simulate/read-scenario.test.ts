@@ -206,6 +206,22 @@ policies:
     );
   });
 
+  test('splices traces by stretches, and refuses what has no length or no sizes', () => {
+    const stream = (format: string, parts: string): string =>
+      `fleet: {n: 1}\nstreams: {users: {sizes: trace, arrivals: {kind: trace, format: ${format}, file: small.yaml, parts: ${parts}}}}\n`;
+    const spliced = plan(stream('azure', '[{from: 1m, until: 2m, repeats: 3}, {until: 30s}]'));
+    expect(spliced.variants[0]?.scenario.streams[0]?.arrivals).toMatchObject({
+      parts: [
+        { fromUs: 60 * S, untilUs: 120 * S, repeats: 3 },
+        { fromUs: 0, untilUs: 30 * S, repeats: 1 },
+      ],
+    });
+    expect(issues(stream('azure', '[{from: 1m, until: 1m}]'))[0]).toContain(
+      'streams.users.arrivals.parts[0]: Expected a part that ends after it begins',
+    );
+    expect(issues(stream('servegen', '[]'))[0]).toContain('streams.users.sizes: Expected sizes of their own');
+  });
+
   test('leaves out what a pasted spillway.yaml says of sockets, files and nodes', () => {
     const pasted = 'config: {server: {port: 80}, nodes: [{url: "http://gpu:8000"}], seed: 7}\n';
     expect(plan(SMALL + pasted).variants[0]?.scenario.config.seed).toBe(7);

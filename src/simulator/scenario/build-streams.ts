@@ -37,7 +37,7 @@ function buildStream(name: string, stream: StreamFile, around: Around): StreamSp
     tenants: tenantsOf(stream.tenants),
     models: modelsOf(at, stream.models, context),
     modelSwitch: stream.modelSwitch,
-    sizes: sizesOf(stream.sizes),
+    sizes: sizesOf(at, stream, context),
     estimateSigma: noise.estimate,
     serviceSigma: noise.service,
     isStream: stream.streamed,
@@ -75,14 +75,21 @@ function arrivalsOf(at: readonly string[], stream: StreamFile, context: BuildCon
       return { kind: 'closed', users: arrivals.users, thinkMeanUs: arrivals.think };
     case 'trace':
       noRate(at, stream, context);
-      return traceOf(arrivals, context);
+      return traceOf(at, arrivals, context);
   }
 }
 
-function traceOf(arrivals: Extract<ArrivalFile, { kind: 'trace' }>, context: BuildContext): ArrivalSpec {
+type TraceArrivals = Extract<ArrivalFile, { kind: 'trace' }>;
+
+function traceOf(at: readonly string[], arrivals: TraceArrivals, context: BuildContext): ArrivalSpec {
   const { format, file, times } = arrivals;
   const found = file === undefined ? context.traceFile : context.resolveFile(file);
-  return { kind: 'trace', format, file: found, times };
+  const parts = arrivals.parts.map(({ from, until, repeats }, index) => {
+    if (until <= from)
+      context.report([...at, 'arrivals', 'parts', index], 'Expected a part that ends after it begins');
+    return { fromUs: from, untilUs: until, repeats };
+  });
+  return { kind: 'trace', format, file: found, times, parts };
 }
 
 const NO_RATE: RateSpec = { kind: 'load', load: 0 };
@@ -159,7 +166,16 @@ function modelsOf(
   return given.map(([id, share]) => ({ id, share: share / total }));
 }
 
-function sizesOf(sizes: StreamFile['sizes']): SizeSpec {
+function sizesOf(at: readonly string[], stream: StreamFile, { report }: BuildContext): SizeSpec {
+  const { arrivals, sizes } = stream;
+  const isOfTrace = sizes === 'trace' || (sizes !== 'fitted-images' && sizes.kind === 'trace');
+  const hasSizes = arrivals !== 'poisson' && arrivals.kind === 'trace' && arrivals.format !== 'servegen';
+  if (isOfTrace && !hasSizes)
+    report(
+      [...at, 'sizes'],
+      'Expected sizes of their own: only traces of azure and mooncake tell sizes',
+      'trace',
+    );
   if (sizes === 'trace') return { kind: 'trace' };
   if (sizes === 'fitted-images') return { kind: 'fitted-images', usPerImageStep: 0 };
   switch (sizes.kind) {

@@ -98,7 +98,14 @@ export type ArrivalFile =
       readonly format: 'azure' | 'mooncake' | 'servegen';
       readonly file?: Maybe<string>;
       readonly times: number;
+      readonly parts: readonly TracePartFile[];
     };
+
+export interface TracePartFile {
+  readonly from: DurationUs;
+  readonly until: DurationUs;
+  readonly repeats: number;
+}
 
 export interface SpikeFile {
   readonly from: MonoUs;

@@ -98,6 +98,17 @@ const group = z.strictObject({
   ratesKnown: flag('Whether policies know the true speeds at the start, or learn them.').prefault(false),
 });
 
+const traceParts = z
+  .array(
+    z.strictObject({
+      from: duration('Begin, counted from the first line of the trace.').prefault(0),
+      until: duration('End.'),
+      repeats: whole('How often the stretch comes.', [1, 100_000]).prefault(1),
+    }),
+  )
+  .max(ENTRIES_MAX)
+  .meta({ description: 'Stretches of the trace that follow each other; default: all of it, once.' });
+
 const ARRIVALS = ['poisson', 'gamma', 'weibull', 'closed', 'on-off', 'trace'];
 
 const arrivals = z
@@ -135,6 +146,7 @@ const arrivals = z
             format: z.enum(['azure', 'mooncake', 'servegen']).meta({ description: 'Format of the file.' }),
             file: text('The file, relative to the scenario; or --trace on the command line.').optional(),
             times: number('How many times faster than recorded.', [0.001, 1_000]).prefault(1),
+            parts: traceParts.prefault([]),
           }),
         ],
         kindRule(ARRIVALS),
