@@ -79,6 +79,8 @@ export class NodeRecord extends NodeNumbers {
   slotsLearned = 0;
   #prior: RatePrior;
   readonly #byModel: Map<string, RateCurve> = new Map();
+  /** The same by the fleet's number of the model, once it was asked for: placement asks for many nodes per task. */
+  readonly #curves: (RateCurve | undefined)[] = [];
   /** Made by a first task that tells something of its speed. */
   readonly #paces: Map<string, PaceScore> = new Map();
   /** One of its tasks is being aborted so that another task has its place. */
@@ -150,11 +152,18 @@ export class NodeRecord extends NodeNumbers {
     this.nextRate = this.slotsNow === 1 ? this.soloRate : this.#overall.perTask(this.#nextInflight());
   }
 
-  /** Rate at which the next task of a model would run. */
-  nextRateOf(model: string): Rate {
+  /** Rate at which the next task of a model would run. `number` is the fleet's for the model, or -1. */
+  nextRateOf(model: string, number: number): Rate {
     if (this.isSingleModel) return this.nextRate;
-    const curve = this.#byModel.get(model);
+    const known = number >= 0 && number < this.#curves.length ? this.#curves[number] : undefined;
+    const curve = known ?? this.#numbered(model, number);
     return curve === undefined ? this.nextRate : curve.perTask(this.#nextInflight());
+  }
+
+  #numbered(model: string, number: number): RateCurve | undefined {
+    const curve = this.#byModel.get(model);
+    if (curve !== undefined && number >= 0) this.#curves[number] = curve;
+    return curve;
   }
 
   #nextInflight(): number {
@@ -214,6 +223,7 @@ export class NodeRecord extends NodeNumbers {
   doubtRates(): void {
     this.#overall.doubt();
     this.#byModel.clear();
+    this.#curves.length = 0;
     this.#forgetPaces();
     this.baselineRate = 0;
   }

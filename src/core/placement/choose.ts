@@ -45,12 +45,17 @@ export interface ChooseContext {
 
 /** Time the node needs for the task once it starts, swap included. */
 export function serviceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
-  return swapUs(node, task, context.config) + task.workUs / node.nextRateOf(task.spec.model);
+  return (
+    swapUs(node, task, context.config) + task.workUs / node.nextRateOf(task.spec.model, task.modelNumber)
+  );
 }
 
 /** Time until what the deadline bounds is done: the first byte of a stream, else the whole task. */
 export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
-  return swapUs(node, task, context.config) + task.deadlineWorkUs / node.nextRateOf(task.spec.model);
+  return (
+    swapUs(node, task, context.config) +
+    task.deadlineWorkUs / node.nextRateOf(task.spec.model, task.modelNumber)
+  );
 }
 
 /**

@@ -4,7 +4,7 @@ import { taskRecord } from '../../../test/support/task-records.ts';
 import { defaultSchedulerConfig } from '../config/defaults.ts';
 import { NodeRecord } from '../health/node-record.ts';
 import { type ModelOffer, type Needs, NO_NEEDS } from '../request/needs.ts';
-import { ineligibleReasons, missingNeed } from './eligibility.ts';
+import { asksNothing, ineligibleReasons, missingNeed } from './eligibility.ts';
 
 const CONFIG = defaultSchedulerConfig();
 const FULL: ModelOffer = {
@@ -48,6 +48,17 @@ describe('missingNeed', () => {
   ])('never refuses by a limit that is unknown: %o', (needs) => {
     expect(missingNeed({ model: 'm' }, '', { ...NO_NEEDS, ...needs })).toBeNull();
   });
+});
+
+test.each<Partial<Needs>>([
+  { contextTokens: 1 },
+  { capabilities: ['tools'] },
+  { lora: 'known' },
+  { pixels: 1 },
+  { embeddingSize: 1 },
+  { zone: 'us' },
+])('asksNothing is true of no needs, and not of %o', (needs) => {
+  expect([asksNothing({ ...NO_NEEDS }), asksNothing({ ...NO_NEEDS, ...needs })]).toEqual([true, false]);
 });
 
 describe('ineligibleReasons', () => {

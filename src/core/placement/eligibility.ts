@@ -6,7 +6,7 @@ import type { MonoUs } from '../../base/units.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
-import type { ModelOffer, Needs } from '../request/needs.ts';
+import { type ModelOffer, type Needs, NO_NEEDS } from '../request/needs.ts';
 import type { IneligibleReason } from '../scheduler/views.ts';
 
 /** What of the needs the offer lacks, or null. Unknown limits never refuse. O(capabilities). */
@@ -31,6 +31,20 @@ export function missingNeed(offer: ModelOffer, zone: string, needs: Needs): Inel
     }
   }
   return needs.zone !== '' && needs.zone !== zone ? 'zone' : null;
+}
+
+/** Whether any node that offers the model meets the needs. */
+export function asksNothing(needs: Needs): boolean {
+  if (needs === NO_NEEDS) return true;
+  const { contextTokens, capabilities, lora, pixels, embeddingSize, zone } = needs;
+  return (
+    contextTokens <= 0 &&
+    pixels <= 0 &&
+    embeddingSize <= 0 &&
+    capabilities.length === 0 &&
+    lora === '' &&
+    zone === ''
+  );
 }
 
 /** Whether a breaker keeps the model off the node. One field test while nothing failed there. */

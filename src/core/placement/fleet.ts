@@ -17,16 +17,20 @@ import type { ModelOffer, Needs } from '../request/needs.ts';
 import type { NodeSpec } from '../scheduler/events.ts';
 import type { IneligibleReason } from '../scheduler/views.ts';
 import { groupFor, type NodeGroup } from './bulkhead.ts';
-import { isShutFor, missingNeed } from './eligibility.ts';
+import { asksNothing, isShutFor, missingNeed } from './eligibility.ts';
 import { Pool, type Seat } from './pool.ts';
 
 /** Up to here a node sits in a pool per model. */
 const MODELS_PER_NODE_MAX = 8;
+/** Models with a number: as many as have learned work. Those beyond it cost a look-up per node. */
+export const NUMBERED_MODELS_MAX = 10_000;
 
 interface ModelPools {
   readonly pools: Pool[];
   /** The lane of tasks that every pool of the model can serve; made on first use. */
   plain: Lane | null;
+  /** Whether some of them are of a node group: only asked while there is a plain lane. */
+  hasGroups: boolean;
 }
 
 export class Fleet {
@@ -36,6 +40,10 @@ export class Fleet {
   lanesAreStale = false;
   readonly #pools: Map<string, Pool> = new Map();
   readonly #models: Map<string, ModelPools> = new Map();
+  readonly #numbers: Map<string, number> = new Map();
+  /** The model whose number was asked for last. */
+  #lastModel: string | null = null;
+  #lastNumber = -1;
   #classes: readonly ClassRecord[];
   #poolOrder = 0;
   #domainsAreStale = false;
@@ -51,6 +59,22 @@ export class Fleet {
 
   hasModel(model: string): boolean {
     return this.#models.has(model);
+  }
+
+  /**
+   * A small number for a name, the same for ever: what is looked up for many nodes is found by it. -1 for names beyond the
+   * bound, which are looked up by name.
+   */
+  modelNumber(model: string): number {
+    if (model === this.#lastModel) return this.#lastNumber;
+    let number = this.#numbers.get(model) ?? -1;
+    if (number < 0 && this.#numbers.size < NUMBERED_MODELS_MAX) {
+      number = this.#numbers.size;
+      this.#numbers.set(model, number);
+    }
+    this.#lastModel = model;
+    this.#lastNumber = number;
+    return number;
   }
 
   /** Seats of nodes that could take the model now, busy or not. O(pools of the model). */
@@ -129,6 +153,7 @@ export class Fleet {
   laneFor(model: string, needs: Needs, tenant: string): Lane | IneligibleReason {
     const entry = this.#models.get(model);
     if (entry === undefined) return 'model-not-offered';
+    if (entry.plain !== null && !entry.hasGroups && asksNothing(needs)) return entry.plain;
     let missing: IneligibleReason | null = null;
     let matching = 0;
     for (const pool of entry.pools) {
@@ -137,7 +162,10 @@ export class Fleet {
       else if (missing !== 'bulkhead') missing = reason;
     }
     if (matching === entry.pools.length) {
-      entry.plain ??= this.#lane(entry.pools, model);
+      if (entry.plain === null) {
+        entry.plain = this.#lane(entry.pools, model);
+        entry.hasGroups = entry.plain.hasGroups;
+      }
       return entry.plain;
     }
     if (matching === 0) return missing as IneligibleReason;
@@ -212,7 +240,7 @@ export class Fleet {
     node.group?.pools.add(pool);
     for (const model of models) {
       const entry = this.#models.get(model);
-      if (entry === undefined) this.#models.set(model, { pools: [pool], plain: null });
+      if (entry === undefined) this.#models.set(model, { pools: [pool], plain: null, hasGroups: false });
       else {
         entry.pools.push(pool);
         entry.plain = null;

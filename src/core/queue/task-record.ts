@@ -38,6 +38,8 @@ export class TaskRecord extends TaskNumbers {
   spec: TaskSpec;
   /** Index of the alternative that stands in, or -1; those before it were taken or passed over. */
   alternative = -1;
+  /** The fleet's number of its model, or -1. */
+  modelNumber = -1;
   flow: Flow;
   /** Whether it is a repeated request, once that was asked. */
   standing: Standing | null = null;
@@ -119,6 +121,7 @@ export class TaskRecord extends TaskNumbers {
     this.spec = spec;
     this.workUs = Math.max(1, Math.round(spec.workUs));
     this.deadlineWorkUs = boundedWorkUs(spec, this.workUs);
+    this.modelNumber = -1;
   }
 }
 

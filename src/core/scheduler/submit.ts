@@ -63,6 +63,7 @@ export function enter(state: SchedulerState, task: TaskRecord): Rejection | null
   if (state.modelsOff.size > 0 && state.modelsOff.has(spec.model)) return SWITCHED_OFF;
   const lane = state.fleet.laneFor(spec.model, spec.needs, spec.tenant);
   if (typeof lane === 'string') return refusedWithoutLane(state, spec, lane);
+  task.modelNumber = state.fleet.modelNumber(spec.model);
   task.ladder = state.ladder.of(spec.model, lane, state.now);
   const shed = state.ladder.isRaised ? shedByLadder(state, lane, task) : null;
   if (shed !== null) return shed;
@@ -131,7 +132,9 @@ function reserveLimits(state: SchedulerState, task: TaskRecord): Rejection | nul
 }
 
 function classOf(state: SchedulerState, spec: TaskSpec): ClassRecord {
-  const known = state.classByName.get(spec.className) ?? state.classByName.get(state.config.defaultClass);
+  // There are a few, and most names are the same string: looking at each is quicker than a look-up.
+  for (const record of state.classes) if (record.config.name === spec.className) return record;
+  const known = state.classByName.get(state.config.defaultClass);
   return known ?? (state.classes.at(-1) as ClassRecord);
 }
 
