@@ -2,7 +2,7 @@
  * Cost of the scheduler alone: one submit + dispatch + complete, in microseconds of CPU, against the size of the fleet, the
  * depth of the queue, and the number of models and tenants. Virtual time; each case runs in a process of its own, cases
  * take turns, the median of the rounds is told. The driver's own agenda (one heap of arrays) and the tasks that it writes are
- * included.
+ * included; what they cost is told beside it, by the same driver around nothing but a queue in order of arrival.
  *
  *   node bench/scheduler.ts [--json] [--rounds N] [--steps N] [--case PREFIX]
  */
@@ -15,6 +15,7 @@ import { NO_NEEDS } from '../src/core/request/needs.ts';
 import type { TaskSpec } from '../src/core/request/task.ts';
 import type { EffectSink } from '../src/core/scheduler/effects.ts';
 import { SILENT_SINK } from '../src/core/scheduler/effects.ts';
+import type { SchedulerEvent } from '../src/core/scheduler/events.ts';
 import { createScheduler } from '../src/core/scheduler/scheduler.ts';
 import { HeapSlot, KeyedHeap } from '../src/base/keyed-heap.ts';
 
@@ -33,6 +34,7 @@ interface Draws {
 const CLASS_NAMES = ['critical', 'normal', 'low'];
 /** A power of two above any number of tasks under way at once. */
 const DRAWS = 1 << 18;
+const SEED = 7;
 
 interface Case {
   readonly name: string;
@@ -102,12 +104,49 @@ function unbounded(seed: number): SchedulerConfig {
   };
 }
 
-/** A scheduler with its queue filled, and a step that completes one task and submits another. */
-function prepare(spec: Case, seed: number): (steps: number) => number {
+/** What the driver needs of a scheduler. */
+interface Policy {
+  apply(event: SchedulerEvent, now: number, out: EffectSink): void;
+  queued(): number;
+}
+
+function spillway(seed: number): Policy {
+  const scheduler = createScheduler(unbounded(seed));
+  return { apply: scheduler.apply, queued: () => scheduler.accounts().queued };
+}
+
+/** Nothing but a queue in order of arrival and a list of idle nodes: what it costs is the driver's own. */
+function queueAlone(): Policy {
+  const waiting: (TaskSpec | undefined)[] = Array.from({ length: DRAWS }, () => undefined);
+  const nodeOf: string[] = Array.from({ length: DRAWS }, () => '');
+  const idle: string[] = [];
+  let first = 0;
+  let next = 0;
+  function assign(id: number, out: EffectSink): void {
+    const nodeId = idle.pop() as string;
+    nodeOf[id % DRAWS] = nodeId;
+    out.assign(id, nodeId, 1);
+  }
+  return {
+    apply(event, _now, out) {
+      if (event.kind === 'node-registered') idle.push(event.node.id);
+      if (event.kind === 'attempt-ended') idle.push(nodeOf[event.taskId % DRAWS] as string);
+      if (event.kind === 'submit') waiting[next++ % DRAWS] = event.task;
+      while (idle.length > 0 && first < next) {
+        const task = waiting[first % DRAWS] as TaskSpec;
+        waiting[first++ % DRAWS] = undefined;
+        assign(task.id, out);
+      }
+    },
+    queued: () => next - first,
+  };
+}
+
+/** A policy with its queue filled, and a step that completes one task and submits another. */
+function prepare(spec: Case, seed: number, policy: Policy): (steps: number) => number {
   const drawn = draw(spec, createPrng(seed));
   const tenants = names('t', spec.tenants);
   const models = names('m', spec.models);
-  const scheduler = createScheduler(unbounded(seed));
   const finishes = new KeyedHeap<number>();
   const speeds = new Float64Array(spec.nodes);
   let now = 0;
@@ -131,7 +170,7 @@ function prepare(spec: Case, seed: number): (steps: number) => number {
       heartbeats: false,
     };
     speeds[i] = 0.15 * 8 ** (i / spec.nodes);
-    scheduler.apply({ kind: 'node-registered', node }, now, sink);
+    policy.apply({ kind: 'node-registered', node }, now, sink);
   }
   const submit = (): void => {
     const id = nextId++;
@@ -151,15 +190,15 @@ function prepare(spec: Case, seed: number): (steps: number) => number {
       stream: false,
       fingerprint: '',
     };
-    scheduler.apply({ kind: 'submit', task }, now, sink);
+    policy.apply({ kind: 'submit', task }, now, sink);
   };
-  while (scheduler.accounts().queued < spec.queued) submit();
+  while (policy.queued() < spec.queued) submit();
   return (steps) => {
     const before = process.cpuUsage();
     for (let step = 0; step < steps; step++) {
       now = Math.max(now, finishes.leastKey);
       const taskId = finishes.pop() as number;
-      scheduler.apply({ kind: 'attempt-ended', taskId, result: { kind: 'ok' } }, now, sink);
+      policy.apply({ kind: 'attempt-ended', taskId, result: { kind: 'ok' } }, now, sink);
       submit();
     }
     const spent = process.cpuUsage(before);
@@ -172,13 +211,13 @@ function median(values: readonly number[]): number {
 }
 
 /** One case in a process of its own: another one's heap must not be on its bill. */
-function measureApart(spec: Case, steps: number): number {
-  const args = [import.meta.filename, '--only', spec.name, '--steps', String(steps)];
+function measureApart(spec: Case, policy: string, steps: number): number {
+  const args = [import.meta.filename, '--only', spec.name, '--policy', policy, '--steps', String(steps)];
   return Number(execFileSync(process.execPath, args, { encoding: 'utf8' }));
 }
 
-function measureHere(spec: Case, steps: number): number {
-  const step = prepare(spec, 7);
+function measureHere(spec: Case, policy: string, steps: number): number {
+  const step = prepare(spec, SEED, policy === 'queue' ? queueAlone() : spillway(SEED));
   step(steps);
   return step(steps);
 }
@@ -190,24 +229,32 @@ const { values } = parseArgs({
     steps: { type: 'string', default: '200000' },
     case: { type: 'string', default: '' },
     only: { type: 'string', default: '' },
+    policy: { type: 'string', default: 'spillway' },
   },
 });
 const steps = Number(values.steps);
 if (values.only !== '') {
   const spec = CASES.find(({ name }) => name === values.only) as Case;
-  process.stdout.write(`${measureHere(spec, steps)}\n`);
+  process.stdout.write(`${measureHere(spec, values.policy, steps)}\n`);
 } else {
   const chosen = CASES.filter((spec) => spec === BASE || spec.name.startsWith(values.case));
-  const costs = new Map<Case, number[]>(chosen.map((spec) => [spec, []]));
+  const costs = new Map<Case, { readonly gross: number[]; readonly driver: number[] }>(
+    chosen.map((spec) => [spec, { gross: [], driver: [] }]),
+  );
   for (let round = 0; round < Number(values.rounds); round++) {
-    for (const [spec, list] of costs) list.push(measureApart(spec, steps));
+    for (const [spec, { gross, driver }] of costs) {
+      gross.push(measureApart(spec, 'spillway', steps));
+      driver.push(measureApart(spec, 'queue', steps));
+    }
     process.stderr.write(`round ${round + 1} of ${values.rounds}\n`);
   }
-  const reference = median(costs.get(BASE) as number[]);
-  const rows = [...costs].map(([spec, list]) => ({
+  const reference = median(costs.get(BASE)?.gross ?? []);
+  const rows = [...costs].map(([spec, { gross, driver }]) => ({
     case: spec.name,
-    microseconds: Number(median(list).toFixed(2)),
-    ratio: Number((median(list) / reference).toFixed(2)),
+    microseconds: Number(median(gross).toFixed(2)),
+    ratio: Number((median(gross) / reference).toFixed(2)),
+    driver: Number(median(driver).toFixed(2)),
+    net: Number((median(gross) - median(driver)).toFixed(2)),
   }));
   if (values.json) process.stdout.write(`${JSON.stringify(rows)}\n`);
   else console.table(rows);

@@ -26,7 +26,7 @@ const NO_LIMITS: AttemptLimits = Object.freeze({ firstByteUs: 0, idleUs: 0 });
 export function setLimits(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): void {
   task.firstByteLimitUs = 0;
   task.idleLimitUs = 0;
-  if (!state.gates.isWatching('timeouts') || !canMoveOn(state, lane, task)) return;
+  if (state.config.gates.timeouts === 'off' || !canMoveOn(state, lane, task)) return;
   const { safetyFactor, firstByteMsMin, idleMsMin, coldMs } = state.config.timeouts;
   const kind = task.spec.stream ? FIRST_BYTE : WHOLE;
   const asked = questionOf(task, node, task.deadlineWorkUs);
@@ -61,7 +61,7 @@ export function attemptLimits(state: SchedulerState, taskId: TaskId): AttemptLim
 
 /** A stream's first content byte came. */
 export function firstByteTimed(state: SchedulerState, task: TaskRecord, node: NodeRecord): void {
-  if (!state.gates.isWatching('timeouts')) return;
+  if (state.config.gates.timeouts === 'off') return;
   const elapsedUs = Math.max(1, state.now - (task.sentAt === 0 ? task.decidedAt : task.sentAt));
   served(state, task, node, { kind: FIRST_BYTE, elapsedUs, workUs: task.deadlineWorkUs });
 }
@@ -75,7 +75,7 @@ interface Ended {
 
 /** An attempt ended; before its permit is released. Tells whether it was cut at a learned bound. */
 export function attemptTimed(state: SchedulerState, { task, node, elapsedUs, result }: Ended): boolean {
-  if (!state.gates.isWatching('timeouts')) return false;
+  if (state.config.gates.timeouts === 'off') return false;
   if (result.kind === 'ok') {
     if (!task.spec.stream) served(state, task, node, { kind: WHOLE, elapsedUs, workUs: task.workUs });
     else streamServed(state, task, node, { elapsedUs, silenceUs: result.silenceUs ?? 0 });
