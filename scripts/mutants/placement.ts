@@ -4,6 +4,7 @@ import type { Mutant } from './mutant.ts';
 const CORE = 'src/core';
 const PLACEMENT = `${CORE}/placement/placement.test.ts`;
 const FEASIBILITY = `${CORE}/admission/feasibility.test.ts`;
+const RESIDENCY = `${CORE}/placement/residency.test.ts`;
 
 export const PLACEMENT_MUTANTS: readonly Mutant[] = [
   {
@@ -23,6 +24,60 @@ export const PLACEMENT_MUTANTS: readonly Mutant[] = [
     mutated: 'const EXPLORING_WORK_MAX = 1;',
     killer: PLACEMENT,
     titles: 'exploration > gives an idle slow node',
+  },
+  {
+    name: 'look-at-the-tops-for-a-loaded-model',
+    invariant: 0,
+    file: `${CORE}/placement/choose.ts`,
+    original: 'loads ? pool.residentsOf(task.spec.model) : undefined',
+    mutated: 'loads && pool.openSeats < 0 ? pool.residentsOf(task.spec.model) : undefined',
+    killer: RESIDENCY,
+    titles: 'a model that one node has loaded > is served there',
+  },
+  {
+    name: 'price-loading-at-its-time',
+    invariant: 0,
+    file: `${CORE}/placement/choose.ts`,
+    original: 'const SWAP_PRICE = 2;',
+    mutated: 'const SWAP_PRICE = 1;',
+    killer: RESIDENCY,
+    titles: 'a model that one node has loaded > is waited for',
+  },
+  {
+    name: 'hold-every-model-of-a-size',
+    invariant: 0,
+    file: `${CORE}/queue/lane-flow.ts`,
+    original: "this.#loadsModels ? task.spec.model : ''",
+    mutated: "''",
+    killer: RESIDENCY,
+    titles: 'a task that waits for its model > does not keep others',
+  },
+  {
+    name: 'neglect-what-loading-costs-behind-a-queue',
+    invariant: 0,
+    file: `${CORE}/scheduler/dispatch.ts`,
+    original: 'const loads = lane.loadsModels && node.residentModel !== task.spec.model;',
+    mutated: 'const loads = false;',
+    killer: RESIDENCY,
+    titles: 'a task that waits for its model > is not sent',
+  },
+  {
+    name: 'load-a-model-to-explore',
+    invariant: 0,
+    file: `${CORE}/scheduler/dispatch.ts`,
+    original: '    if (swapUs(seat.node, task, state.config) > 0) continue;\n',
+    mutated: '',
+    killer: RESIDENCY,
+    titles: 'nodes that load models > are explored with one',
+  },
+  {
+    name: 'take-loading-for-work',
+    invariant: 0,
+    file: `${CORE}/scheduler/attempts.ts`,
+    original: 'done.elapsedUs > task.swapUs ? done.elapsedUs - task.swapUs : done.elapsedUs',
+    mutated: 'done.elapsedUs',
+    killer: RESIDENCY,
+    titles: 'nodes that load models > are not taken for slower',
   },
   {
     name: 'let-a-gate-that-is-off-place-tasks',

@@ -297,7 +297,7 @@ export class NodeRecord extends NodeNumbers {
   start(task: TaskRecord, now: MonoUs): void {
     this.#integrate(now);
     task.inflightUsAtStart = this.inflightUs;
-    this.boundUs = this.remainingUs(now) + task.workUs;
+    this.boundUs = this.remainingUs(now) + task.workUs + task.swapUs * this.speed(this.running.length + 1);
     this.progressAt = now;
     this.lastUsedAt = now;
     task.runningIndex = this.running.push(task) - 1;

@@ -12,10 +12,10 @@ import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { isShutFor } from './eligibility.ts';
-import type { Bucket, Pool, Seat } from './pool.ts';
+import type { Bucket, Pool, Seat, SeatGroup } from './pool.ts';
 
 /** A swap is priced above its time: it also costs the next task of the model that leaves. */
-const SWAP_PRICE = 1.75;
+const SWAP_PRICE = 2;
 /** Seats of one bucket that are compared: the order inside is for typical work. A retry that avoids nodes needs more. */
 const TIES_MAX = 3;
 const TIES_WITH_EXCLUSIONS_MAX = 16;
@@ -50,6 +50,12 @@ export function serviceUs(node: NodeRecord, task: TaskRecord, context: ChooseCon
   );
 }
 
+/** The same as placement ranks it: a swap counts for more than its time. */
+export function rankedUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
+  const workUs = task.workUs / node.nextRateOf(task.spec.model, task.modelNumber);
+  return SWAP_PRICE * swapUs(node, task, context.config) + workUs;
+}
+
 /** Time until what the deadline bounds is done: the first byte of a stream, else the whole task. */
 export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
   return (
@@ -64,10 +70,16 @@ export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: C
  */
 export function choose(pools: readonly Pool[], task: TaskRecord, context: ChooseContext, out: Choice): void {
   reset(out);
+  const loads = context.config.placement.swapMs > 0;
   for (let at = 0; at < pools.length; at++) {
     const pool = pools[at] as Pool;
     if (pool.group !== null && pool.group.shutsOut(task)) continue;
     const { buckets } = pool;
+    const residents = loads ? pool.residentsOf(task.spec.model) : undefined;
+    if (residents !== undefined) {
+      if (residents.busy.size > 0) considerBusy(residents, task, context, out);
+      if (residents.roomy.size > 0) considerRoomy(residents, task, context, out);
+    }
     for (let index = 0; index < buckets.length; index++) {
       const bucket = buckets[index] as Bucket;
       // No node of this bucket or a slower one can beat that, even at the rate of its best model and without a swap.
@@ -96,8 +108,8 @@ function reset(choice: Choice): void {
   choice.busyDoneAt = Number.POSITIVE_INFINITY;
 }
 
-function considerRoomy(bucket: Bucket, task: TaskRecord, context: ChooseContext, out: Choice): void {
-  const { roomy } = bucket;
+function considerRoomy(group: SeatGroup, task: TaskRecord, context: ChooseContext, out: Choice): void {
+  const { roomy } = group;
   let limit = Math.min(roomy.size, task.triedNodes === null ? TIES_MAX : TIES_WITH_EXCLUSIONS_MAX);
   const tie = context.config.placement.nearTieRatio;
   for (let index = 0; index < limit; index++) {
@@ -107,7 +119,7 @@ function considerRoomy(bucket: Bucket, task: TaskRecord, context: ChooseContext,
       continue;
     }
     if (task.triedNodes?.includes(seat.node.spec.id)) continue;
-    const doneAt = context.now + serviceUs(seat.node, task, context) / seat.node.rankFactor;
+    const doneAt = context.now + rankedUs(seat.node, task, context) / seat.node.rankFactor;
     const span = doneAt - context.now;
     const bestSpan = out.roomyDoneAt - context.now;
     if (span > bestSpan * (1 + tie)) continue;
@@ -128,17 +140,17 @@ function winsTie(a: NodeRecord, b: NodeRecord, task: TaskRecord, context: Choose
   return context.prng.nextUint32() < 0x8000_0000;
 }
 
-function considerBusy(bucket: Bucket, task: TaskRecord, context: ChooseContext, out: Choice): void {
-  freshTop(bucket, context);
-  const limit = Math.min(bucket.busy.size, TIES_MAX);
+function considerBusy(group: SeatGroup, task: TaskRecord, context: ChooseContext, out: Choice): void {
+  freshTop(group, context);
+  const limit = Math.min(group.busy.size, TIES_MAX);
   for (let index = 0; index < limit; index++) {
-    const seat = bucket.busy.at(index) as Seat;
+    const seat = group.busy.at(index) as Seat;
     if (task.triedNodes?.includes(seat.node.spec.id)) continue;
     if (isShutFor(seat.node, task.spec.model, context)) continue;
     const startAt = seat.node.roomAt(context.now) + seat.node.reservedUs;
     // Before the model's own rate is looked up: could it win at the best ratio that any model has shown?
     if (startAt + task.workUs / (seat.node.nextRate * seat.pool.modelSpread) >= out.busyDoneAt) continue;
-    const doneAt = startAt + serviceUs(seat.node, task, context) / seat.node.rankFactor;
+    const doneAt = startAt + rankedUs(seat.node, task, context) / seat.node.rankFactor;
     if (doneAt >= out.busyDoneAt) continue;
     out.busy = seat;
     out.busyDoneAt = doneAt;
@@ -147,18 +159,19 @@ function considerBusy(bucket: Bucket, task: TaskRecord, context: ChooseContext, 
 }
 
 /** The busy seat that completes a typical task first. One that overran its estimate moves back, a few per look. */
-function freshTop(bucket: Bucket, context: ChooseContext): Seat {
+function freshTop(group: SeatGroup, context: ChooseContext): Seat {
   for (let round = 0; ; round++) {
-    const seat = bucket.busy.peek() as Seat;
+    const seat = group.busy.peek() as Seat;
     if (seat.node.plannedRoomAt > context.now || round >= REFRESHES_MAX) return seat;
-    const stale = bucket.busy.leastKey;
+    const stale = group.busy.leastKey;
     seat.pool.postpone(seat, context.now);
-    if (bucket.busy.keyOf(seat.place) <= stale) return seat;
+    if (group.busy.keyOf(group.slotOf(seat)) <= stale) return seat;
   }
 }
 
-function swapUs(node: NodeRecord, task: TaskRecord, config: SchedulerConfig): DurationUs {
+/** Time that loading the task's model takes first, if the node has another one loaded. */
+export function swapUs(node: NodeRecord, task: TaskRecord, config: SchedulerConfig): DurationUs {
   const { swapMs } = config.placement;
   if (swapMs === 0 || node.isSingleModel || node.residentModel === task.spec.model) return 0;
-  return swapMs * 1_000 * SWAP_PRICE;
+  return swapMs * 1_000;
 }

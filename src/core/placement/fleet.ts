@@ -38,6 +38,7 @@ export class Fleet {
   readonly lanes: Map<string, Lane> = new Map();
   /** Set when lanes no longer match the pools: queued tasks must be laid anew. */
   lanesAreStale = false;
+  #loadsModels = false;
   readonly #pools: Map<string, Pool> = new Map();
   readonly #models: Map<string, ModelPools> = new Map();
   readonly #numbers: Map<string, number> = new Map();
@@ -89,6 +90,13 @@ export class Fleet {
     for (const pool of this.#models.get(model)?.pools ?? []) {
       if (pool.soleModel !== null) yield* pool.lanes;
     }
+  }
+
+  /** Whether loading another model takes a node's time. */
+  setLoading(loadsModels: boolean): void {
+    if (this.#loadsModels === loadsModels) return;
+    this.#loadsModels = loadsModels;
+    if (this.lanes.size > 0) this.lanesAreStale = true;
   }
 
   /** Node groups with shares; empty when none is configured. */
@@ -223,7 +231,10 @@ export class Fleet {
     const key = `${pools.map((pool) => pool.order).join(',')}${ownModel === '' ? '' : `|${ownModel}`}`;
     const known = this.lanes.get(key);
     if (known !== undefined) return known;
-    const lane = new Lane(key, [...pools], this.#classes, ownModel);
+    const lane = new Lane(key, [...pools], this.#classes, {
+      model: ownModel,
+      loadsModels: this.#loadsModels,
+    });
     this.lanes.set(key, lane);
     for (const pool of pools) pool.lanes.push(lane);
     return lane;

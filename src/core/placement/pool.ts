@@ -27,10 +27,12 @@ export class Seat {
   readonly node: NodeRecord;
   readonly pool: Pool;
   readonly order: number;
-  /** Place in its bucket, and in the pool by speed. */
+  /** Place in its bucket, among those with its model loaded, and in the pool by speed. */
   readonly place: HeapSlot<Seat>;
+  readonly home: HeapSlot<Seat>;
   readonly speed: HeapSlot<Seat>;
   bucket: Bucket | null = null;
+  residents: Residents | null = null;
   hasRoom = false;
   /** What the pool counts for it while it is open. */
   capacityMicro = 0;
@@ -41,6 +43,7 @@ export class Seat {
     this.pool = pool;
     this.order = node.order;
     this.place = new HeapSlot<Seat>(this, node.order);
+    this.home = new HeapSlot<Seat>(this, node.order);
     this.speed = new HeapSlot<Seat>(this, node.order);
   }
 
@@ -50,7 +53,25 @@ export class Seat {
   }
 }
 
-export class Bucket {
+/** Seats that are alike in one respect: those with room, and the busy ones by when they would complete a typical task. */
+export interface SeatGroup {
+  readonly roomy: KeyedHeap<Seat>;
+  readonly busy: KeyedHeap<Seat>;
+  /** The seat's place in these heaps. */
+  slotOf(seat: Seat): HeapSlot<Seat>;
+}
+
+/** Seats of nodes that have the same model loaded. */
+class Residents implements SeatGroup {
+  readonly roomy: KeyedHeap<Seat> = new KeyedHeap<Seat>();
+  readonly busy: KeyedHeap<Seat> = new KeyedHeap<Seat>();
+
+  slotOf(seat: Seat): HeapSlot<Seat> {
+    return seat.home;
+  }
+}
+
+export class Bucket implements SeatGroup {
   readonly index: number;
   /** Seats in this bucket have at least this speed, and less than the next one. */
   readonly speedMin: Rate;
@@ -61,6 +82,10 @@ export class Bucket {
     this.index = index;
     this.speedMin = EDGES[index] as number;
     this.speedMax = EDGES[index + 1] ?? Number.POSITIVE_INFINITY;
+  }
+
+  slotOf(seat: Seat): HeapSlot<Seat> {
+    return seat.place;
   }
 }
 
@@ -88,6 +113,8 @@ export class Pool {
   /** Buckets that were ever used, the fastest first. */
   readonly buckets: Bucket[] = [];
   readonly #bySpeed: KeyedHeap<Seat> = new KeyedHeap<Seat>();
+  /** By loaded model, of those that the pool offers; empty where loading costs nothing. */
+  readonly #residents: Map<string, Residents> = new Map();
   #capacityMicro = 0;
   #openSlots = 0;
 
@@ -120,6 +147,11 @@ export class Pool {
     return this.#bySpeed.peek()?.node;
   }
 
+  /** The seats of nodes that have the model loaded, or undefined while there never was one. */
+  residentsOf(model: string): SeatGroup | undefined {
+    return this.#residents.get(model);
+  }
+
   join(node: NodeRecord): Seat {
     const seat = new Seat(node, this);
     this.seats.add(seat);
@@ -147,6 +179,7 @@ export class Pool {
       (hasRoom ? bucket.roomy : bucket.busy).push(seat.place, key);
       if (hasRoom) this.roomySeats += 1;
     }
+    this.#placeHome(seat, config.placement.swapMs > 0 ? this.#residentsFor(node) : null, key);
     this.#rate(seat, config);
   }
 
@@ -163,7 +196,9 @@ export class Pool {
   /** Reorders a busy seat after its node's reservations changed, or after the node overran its estimate. */
   postpone(seat: Seat, now: MonoUs): void {
     if (seat.bucket === null || seat.hasRoom) return;
-    seat.bucket.busy.update(seat.place, busyKey(seat, now, seat.node.nextRate));
+    const key = busyKey(seat, now, seat.node.nextRate);
+    seat.bucket.busy.update(seat.place, key);
+    if (seat.residents !== null) seat.residents.busy.update(seat.home, key);
   }
 
   /**
@@ -200,8 +235,34 @@ export class Pool {
     seat.capacityMicro = capacityMicro;
   }
 
+  #residentsFor(node: NodeRecord): Residents | null {
+    const { residentModel } = node;
+    if (node.isSingleModel || !this.offers.has(residentModel)) return null;
+    const known = this.#residents.get(residentModel);
+    if (known !== undefined) return known;
+    const created = new Residents();
+    this.#residents.set(residentModel, created);
+    return created;
+  }
+
+  /** Puts the seat, as it lies in its bucket, among those with its model loaded. */
+  #placeHome(seat: Seat, residents: Residents | null, key: number): void {
+    if (seat.residents !== residents) {
+      this.#leaveHome(seat);
+      seat.residents = residents;
+      if (residents !== null) (seat.hasRoom ? residents.roomy : residents.busy).push(seat.home, key);
+    } else if (residents !== null) (seat.hasRoom ? residents.roomy : residents.busy).update(seat.home, key);
+  }
+
+  #leaveHome(seat: Seat): void {
+    if (seat.residents === null) return;
+    (seat.hasRoom ? seat.residents.roomy : seat.residents.busy).remove(seat.home);
+    seat.residents = null;
+  }
+
   #takeOut(seat: Seat): void {
     if (seat.bucket === null) return;
+    this.#leaveHome(seat);
     (seat.hasRoom ? seat.bucket.roomy : seat.bucket.busy).remove(seat.place);
     if (seat.hasRoom) this.roomySeats -= 1;
     seat.bucket = null;

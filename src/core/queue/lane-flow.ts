@@ -7,7 +7,7 @@ import { NumberRows } from '../../base/number-rows.ts';
 import type { MonoUs, RefUs } from '../../base/units.ts';
 import { DeadlineHeap, type DeadlineRows } from './deadline-heap.ts';
 import type { Flow, ServedCounter } from './flow.ts';
-import type { LaneClass } from './lane.ts';
+import type { Lane, LaneClass } from './lane.ts';
 import { isMoreUrgent, type TaskRecord } from './task-record.ts';
 
 const WORK_US = 0;
@@ -22,9 +22,12 @@ export function octaveOf(workUs: RefUs): number {
   return 31 - Math.clz32(Math.min(1 << 30, 1 + Math.floor(workUs / 1_000)));
 }
 
-/** Waiting tasks of one flow, lane and size octave. */
+/** Waiting tasks of one flow, lane and size octave; and of one model, where nodes load models for their tasks. */
 export class Octave extends DeadlineHeap {
   octave = 0;
+  model = '';
+  /** The scan under way has stepped over it. */
+  isClosed = false;
 }
 
 export class LaneFlow {
@@ -34,19 +37,22 @@ export class LaneFlow {
   /** Place among the backlogged flows of its class. */
   readonly slot: HeapSlot<LaneFlow>;
   tasks = 0;
-  closedOctaves = 0;
+  /** The scan under way has stepped over some of it. */
+  isTouched = false;
   /** Those with tasks, in no order; behind them, empty ones that are kept for the next size. */
   readonly #octaves: Octave[] = [];
   #octavesInUse = 0;
   readonly #rows: DeadlineRows;
+  readonly #loadsModels: boolean;
   readonly #cells: Float64Array;
   readonly #at: number;
 
-  constructor(flow: Flow, laneClass: LaneClass, rows: DeadlineRows) {
+  constructor(flow: Flow, laneClass: LaneClass, lane: Pick<Lane, 'rows' | 'loadsModels'>) {
     const { cells, at } = ROWS.next();
     this.#cells = cells;
     this.#at = at;
-    this.#rows = rows;
+    this.#rows = lane.rows;
+    this.#loadsModels = lane.loadsModels;
     this.counter = flow.counters.of(laneClass.domain);
     this.flow = flow;
     this.laneClass = laneClass;
@@ -105,7 +111,7 @@ export class LaneFlow {
     let bestAt = Number.POSITIVE_INFINITY;
     for (let index = 0; index < this.#octavesInUse; index++) {
       const entry = this.#octaves[index] as Octave;
-      if (this.closedOctaves & (1 << entry.octave)) continue;
+      if (entry.isClosed) continue;
       const dueAt = entry.leastDeadlineAt;
       if (dueAt > bestAt) continue;
       if (
@@ -121,7 +127,7 @@ export class LaneFlow {
   }
 
   add(task: TaskRecord): void {
-    const entry = this.#octaveOf(octaveOf(task.workUs));
+    const entry = this.#octaveOf(octaveOf(task.workUs), this.#loadsModels ? task.spec.model : '');
     entry.push(task);
     task.octave = entry;
   }
@@ -137,15 +143,23 @@ export class LaneFlow {
     octaves[last] = entry;
   }
 
-  #octaveOf(octave: number): Octave {
+  /** Steps over everything, or over nothing any more, in the scan under way. */
+  setClosed(isClosed: boolean): void {
+    for (let index = 0; index < this.#octavesInUse; index++)
+      (this.#octaves[index] as Octave).isClosed = isClosed;
+  }
+
+  #octaveOf(octave: number, model: string): Octave {
     const octaves = this.#octaves;
     for (let index = 0; index < this.#octavesInUse; index++) {
       const entry = octaves[index] as Octave;
-      if (entry.octave === octave) return entry;
+      if (entry.octave === octave && entry.model === model) return entry;
     }
     if (this.#octavesInUse === octaves.length) octaves.push(new Octave(this.#rows));
     const entry = octaves[this.#octavesInUse++] as Octave;
     entry.octave = octave;
+    entry.model = model;
+    entry.isClosed = false;
     return entry;
   }
 }

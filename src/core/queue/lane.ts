@@ -20,9 +20,6 @@ import type { ClassRecord, Flow, ServedCounter } from './flow.ts';
 import { LaneFlow, type Octave } from './lane-flow.ts';
 import type { TaskRecord } from './task-record.ts';
 
-/** All octaves of a flow, as a set of bits. */
-const EVERY_OCTAVE = -1;
-
 export class LaneClass {
   readonly classRecord: ClassRecord;
   readonly domain: number;
@@ -62,6 +59,13 @@ export class LaneClass {
   }
 }
 
+export interface LaneOptions {
+  /** The only model of its tasks. */
+  readonly model?: string;
+  /** Loading another model takes a node's time. */
+  readonly loadsModels?: boolean;
+}
+
 export class Lane {
   readonly key: string;
   readonly pools: readonly Pool[];
@@ -70,6 +74,8 @@ export class Lane {
   readonly model: string;
   /** Whether some of its nodes are of a group, so that not every task may take every node. */
   readonly hasGroups: boolean;
+  /** Whether its nodes load models for their tasks: then tasks of different models do not wait for the same node. */
+  readonly loadsModels: boolean;
   /** Its pools came or went: nothing is laid into it any more. */
   isGone = false;
   tasks = 0;
@@ -90,13 +96,15 @@ export class Lane {
   /** What its queues were at the last sample. */
   drain: LaneDrain | null = null;
   #ceiling = 0;
-  readonly #rows: DeadlineRows = new DeadlineRows();
+  /** Links of the tasks that wait here. */
+  readonly rows: DeadlineRows = new DeadlineRows();
   /** Flows that the scan has stepped over: the first so many. */
   readonly #touched: LaneFlow[] = [];
   #touchedFlows = 0;
 
-  constructor(key: string, pools: readonly Pool[], classes: readonly ClassRecord[], model = '') {
-    this.model = model;
+  constructor(key: string, pools: readonly Pool[], classes: readonly ClassRecord[], of: LaneOptions = {}) {
+    this.model = of.model ?? '';
+    this.loadsModels = of.loadsModels === true;
     this.hasGroups = pools.some((pool) => pool.group !== null);
     const domain = pools[0]?.domain ?? 0;
     this.key = key;
@@ -175,8 +183,8 @@ export class Lane {
   hold(task: TaskRecord): void {
     const laneFlow = task.laneFlow as LaneFlow;
     const { flow, laneClass } = laneFlow;
-    if (laneFlow.closedOctaves === 0) this.#touched[this.#touchedFlows++] = laneFlow;
-    laneFlow.closedOctaves |= 1 << (task.octave as Octave).octave;
+    this.#touch(laneFlow);
+    (task.octave as Octave).isClosed = true;
     laneFlow.scanned += task.workUs / flow.weight;
     laneClass.scanned += task.workUs / laneClass.classRecord.weight;
     laneClass.flows.update(laneFlow.slot, laneFlow.head() === null ? Number.POSITIVE_INFINITY : laneFlow.tag);
@@ -185,9 +193,15 @@ export class Lane {
   /** Steps over all that the task's flow has here, for the rest of this scan, without counting it as served. */
   holdFlow(task: TaskRecord): void {
     const laneFlow = task.laneFlow as LaneFlow;
-    if (laneFlow.closedOctaves === 0) this.#touched[this.#touchedFlows++] = laneFlow;
-    laneFlow.closedOctaves = EVERY_OCTAVE;
+    this.#touch(laneFlow);
+    laneFlow.setClosed(true);
     laneFlow.laneClass.flows.update(laneFlow.slot, Number.POSITIVE_INFINITY);
+  }
+
+  #touch(laneFlow: LaneFlow): void {
+    if (laneFlow.isTouched) return;
+    laneFlow.isTouched = true;
+    this.#touched[this.#touchedFlows++] = laneFlow;
   }
 
   /** The first task of a flow that the current scan has not held, or null. */
@@ -202,7 +216,8 @@ export class Lane {
     for (let index = 0; index < this.#touchedFlows; index++) {
       const laneFlow = this.#touched[index] as LaneFlow;
       laneFlow.scanned = 0;
-      laneFlow.closedOctaves = 0;
+      laneFlow.isTouched = false;
+      laneFlow.setClosed(false);
       laneFlow.laneClass.scanned = 0;
       if (laneFlow.slot.isInHeap) laneFlow.laneClass.flows.update(laneFlow.slot, laneFlow.tag);
     }
@@ -242,7 +257,7 @@ export class Lane {
   #laneFlow(flow: Flow, laneClass: LaneClass): LaneFlow {
     const known = flow.laneFlowIn(laneClass);
     if (known !== undefined) return known;
-    const laneFlow = new LaneFlow(flow, laneClass, this.#rows);
+    const laneFlow = new LaneFlow(flow, laneClass, this);
     flow.laneFlows.push(laneFlow);
     return laneFlow;
   }

@@ -5,7 +5,7 @@
  * yes-or-no facts are in task-numbers.ts.
  */
 import { invariant } from '../../base/assert.ts';
-import type { MonoUs, NodeId, RefUs, TaskId } from '../../base/units.ts';
+import type { DurationUs, MonoUs, NodeId, RefUs, TaskId } from '../../base/units.ts';
 import type { Standing } from '../admission/retry-shed.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Reservation } from '../limits/index.ts';
@@ -66,6 +66,8 @@ export class TaskRecord extends TaskNumbers {
   givesWayTo: TaskId = NOBODY;
   /** In-flight tasks of the node when this one started. */
   startInflight = 0;
+  /** Part of the predicted time in which the node loads its model. */
+  swapUs: DurationUs = 0;
   /** The counters that were charged for it, and are corrected at its end. */
   classCounter: ServedCounter | null = null;
   flowCounter: ServedCounter | null = null;
@@ -91,6 +93,7 @@ export class TaskRecord extends TaskNumbers {
     this.brokenNodes = 0;
     this.givesWayTo = NOBODY;
     this.startInflight = 0;
+    this.swapUs = 0;
     this.classCounter = null;
     this.flowCounter = null;
     this.reservation = null;

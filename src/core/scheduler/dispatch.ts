@@ -14,7 +14,7 @@ import type { DurationUs, MonoUs } from '../../base/units.ts';
 import { bestServiceUs, laneDrainUs } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { NodeGroup } from '../placement/bulkhead.ts';
-import { choose, deadlineServiceUs, serviceUs } from '../placement/choose.ts';
+import { choose, deadlineServiceUs, rankedUs, serviceUs, swapUs } from '../placement/choose.ts';
 import { isShutFor } from '../placement/eligibility.ts';
 import type { Seat } from '../placement/pool.ts';
 import type { Lane } from '../queue/lane.ts';
@@ -63,7 +63,7 @@ export function dispatchNode(state: SchedulerState, node: NodeRecord): void {
 
 /** Offers one node with room to the lane, until it has none or nobody wants it, or may take it. */
 function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
-  if (isDeclined(state, lane, node)) return recheckAt(state, lane, lane.declinedUntil);
+  if (!lane.loadsModels && isDeclined(state, lane, node)) return recheckAt(state, lane, lane.declinedUntil);
   const { held } = state;
   held.clear();
   let heldMax = state.config.placement.heldMax;
@@ -79,12 +79,13 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
     const waits = isReserved ? takeOrWait(state, lane, task, node) : placeOrWait(state, lane, task);
     if (!waits) continue;
     const loss = lossUs(state, task, state.choice.busyDoneAt, node);
-    if (loss <= laneDrainUs(lane) * NEGLIGIBLE_LOSS) {
+    const loads = lane.loadsModels && node.residentModel !== task.spec.model;
+    if (!loads && loss <= laneDrainUs(lane) * NEGLIGIBLE_LOSS) {
       assign(state, lane, task, node);
       break;
     }
     hold(state, lane, task);
-    if (loss <= affordableUs(state, lane)) heldMax = Math.min(heldMax, COMPARED_MIN);
+    if (!loads && loss <= affordableUs(state, lane)) heldMax = Math.min(heldMax, COMPARED_MIN);
   }
   while (hasRoomFor(lane, node) && releaseTo(state, lane, node));
   if (node.group?.hasSpareFor(lane.model) === false) offerToClaimants(state, lane, node);
@@ -188,6 +189,7 @@ function unexploredFor(state: SchedulerState, lane: Lane, task: TaskRecord): Nod
     pool.exploreAt = state.now + Math.ceil(everyUs / Math.max(1, pool.openSeats));
     const seat = pool.unusedSeat(state.now - everyUs);
     if (seat === undefined || !mayRunOn(state, task, seat.node)) continue;
+    if (swapUs(seat.node, task, state.config) > 0) continue;
     if (meetsDeadlineSafely(state, task, seat.node)) return seat.node;
   }
   return null;
@@ -215,7 +217,7 @@ function placeOrWait(state: SchedulerState, lane: Lane, task: TaskRecord): boole
 /** Gives the offered node to a task that waits for another one, if it would not be done sooner there; else true. */
 function takeOrWait(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): boolean {
   const doneAt = task.reservedDoneAt;
-  const hereUs = serviceUs(node, task, state.context) / node.rankFactor;
+  const hereUs = rankedUs(node, task, state.context) / node.rankFactor;
   const isFasterElsewhere = doneAt - state.now < hereUs * (1 - state.config.placement.nearTieRatio);
   const mayTake = mayRunOn(state, task, node) && meetsDeadline(state, task, node, state.now);
   if (!isFasterElsewhere && mayTake) {
@@ -263,7 +265,7 @@ function lossUs(state: SchedulerState, task: TaskRecord, doneAt: MonoUs, node: N
   if (!mayRunOn(state, task, node) || !meetsDeadlineSafely(state, task, node))
     return Number.POSITIVE_INFINITY;
   if (doneAt === Number.POSITIVE_INFINITY) return 0;
-  return state.now + serviceUs(node, task, state.context) / node.rankFactor - doneAt;
+  return state.now + rankedUs(node, task, state.context) / node.rankFactor - doneAt;
 }
 
 /** Whether no earlier attempt, no breaker and no bulkhead keep the task off the node. */
@@ -350,6 +352,7 @@ export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node
   lane.charge(task);
   dequeue(state, task);
   task.predictedUs = serviceUs(node, task, state.context);
+  task.swapUs = swapUs(node, task, state.config);
   setLimits(state, lane, task, node);
   if (node.concurrency !== null) limitStarting(state, node);
   task.isRunning = true;

@@ -176,6 +176,7 @@ export function applyConfig(state: SchedulerState, config: SchedulerConfig): voi
   state.modelsOff = new Set(config.models.filter((model) => model.off === true).map((model) => model.id));
   state.limits.configure(config, state.now);
   state.ladder.configure(config);
+  state.fleet.setLoading(config.placement.swapMs > 0);
   (state.context as { config: SchedulerConfig }).config = config;
   state.tenantWeights = new Map(config.tenantWeights.map((row) => [row.id, row.weight]));
   for (const record of state.classes) {
