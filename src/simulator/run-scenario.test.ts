@@ -80,6 +80,38 @@ describe('runScenario', () => {
     expect(report.recoverySeconds).toBeGreaterThanOrEqual(0);
     expect(report.recoverySeconds).toBeLessThan(60);
     expect(report.goodputRecoverySeconds).toBeLessThanOrEqual(20);
+    expect(report.answersRecoverySeconds).toBeLessThanOrEqual(20);
     expect(runScenario(scenarioSpec(), policySpec(), 1).report.recoverySeconds).toBeUndefined();
+  });
+
+  test('tells load and goodput of each phase of the course', () => {
+    const course = [
+      { from: 100 * S, times: 4 },
+      { from: 200 * S, times: 1 },
+    ];
+    const scenario = scenarioSpec({ streams: [{ ...load(0.5), course }] });
+    const { report } = runScenario(scenario, policySpec(), 1);
+    const phases = Object.values(report.byPhase ?? {});
+    expect(phases.map(({ fromSeconds }) => fromSeconds)).toEqual([0, 100, 200]);
+    expect(phases[1]?.offeredRatio).toBeGreaterThan(1.8);
+    expect(phases[1]?.usedRatio).toBeGreaterThan(0.97);
+    expect(phases[1]?.all.attained).toBeLessThan(0.6);
+    expect(phases[2]?.all.attained).toBeGreaterThan(0.98);
+    const offered = phases.reduce((sum, { all }) => sum + all.offered, 0);
+    expect(offered).toBe(report.all.offered);
+    expect(runScenario(scenarioSpec(), policySpec(), 1).report.byPhase).toBeUndefined();
+  });
+
+  test('judges waits against what shares promise: kept by fair queueing, not by one queue for all', () => {
+    const mice = {
+      ...load(0.2),
+      name: 'mice',
+      tenants: { kind: 'many', prefix: 'mouse', count: 50, zipf: 0 },
+    } as const;
+    const scenario = scenarioSpec({ streams: [mice, { ...load(4), name: 'elephant' }] });
+    const bound = (policy: string): number | undefined =>
+      runScenario(scenario, policySpec({ policy }), 1).report.waitBound?.ratioMax;
+    expect(bound('spillway')).toBeLessThan(1);
+    expect(bound('fifo')).toBeGreaterThan(2);
   });
 });

@@ -4,6 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import type { DurationUs, MonoUs } from '../base/units.ts';
+import { effectiveWeights } from '../core/queue/flow.ts';
+import { referenceWorkUs } from '../hardware/reference-work.ts';
 import { createClients, type RunClients } from './clients/create-clients.ts';
 import { sampleMix } from './clients/sample-mix.ts';
 import { scheduleFaults } from './faults/faults.ts';
@@ -97,18 +99,17 @@ function stageOf(scenario: Scenario, seed: number): Stage {
   const capacities = new Map([...mixes].map(([stream, mix]) => [stream, fleetCapacity(nodes, mix)]));
   const capacity = streams.map((stream) => capacities.get(stream)?.workUsPerUs ?? 0);
   const sampler = samplerOf(scenario, capacity);
-  const recorder = recorderOf(scenario, { nodes, capacity, sampler });
+  const probe = [...mixes.values()].flat()[0]?.demands[0];
+  // Their twins: what a user may expect does not change with a fault.
+  const bestServiceUs = bestServiceOf(buildFleet(scenario.fleet, { seed, mix: [] }), scenario.fleet, probe);
+  const fastestRate = probe === undefined ? 1 : referenceWorkUs(probe) / bestServiceUs(probe);
+  const recorder = recorderOf(scenario, { nodes, capacity, fastestRate, sampler });
   const clients = createClients({
     streams,
     spanUs: scenario.spanUs,
     seed,
     mixPerSecond: (stream) => capacities.get(stream)?.requestsPerSecond ?? 0,
-    bestServiceUs: bestServiceOf(
-      // Their twins: what a user may expect does not change with a fault.
-      buildFleet(scenario.fleet, { seed, mix: [] }),
-      scenario.fleet,
-      [...mixes.values()].flat()[0]?.demands[0],
-    ),
+    bestServiceUs,
     readTrace,
     observer: recorder,
   });
@@ -202,18 +203,21 @@ function samplerOf(
 interface Measured {
   readonly nodes: readonly SimNode[];
   readonly capacity: readonly number[];
+  readonly fastestRate: number;
   readonly sampler: Sampler | undefined;
 }
 
-function recorderOf(scenario: Scenario, { nodes, capacity, sampler }: Measured): Recorder {
+function recorderOf(scenario: Scenario, { sampler, ...measured }: Measured): Recorder {
   const classes = scenario.config.classes.map(({ name }) => name);
+  const shares = effectiveWeights(scenario.config.classes);
   return new Recorder({
     window: scenario.window,
     classes,
+    classShares: new Map(classes.map((name, index) => [name, shares[index] ?? 0])),
     streams: scenario.streams.map(({ name }) => name),
     tenantWeights: scenario.config.tenantWeights,
-    nodes,
-    capacity,
+    ...measured,
+    changes: scenario.streams.flatMap(changesOf),
     disturbance: disturbanceOf(scenario),
     deadlineUs: deadlineOf(scenario.streams, classes[Math.min(1, classes.length - 1)] as string),
     sampler,
@@ -229,11 +233,15 @@ function deadlineOf(streams: readonly StreamSpec[], className: string): Duration
 
 /** From the first change of the rates or the first fault to the end of the last; undefined in a calm scenario. */
 export function disturbanceOf({ streams, faults }: Scenario): Disturbance | undefined {
-  const changes = streams.flatMap(({ course }) => course.map(({ from }) => from).filter((from) => from > 0));
+  const changes = streams.flatMap(changesOf);
   const begins = [...changes, ...faults.map(({ at }) => at)];
   const ends = [...changes, ...faults.map((fault) => fault.at + lengthOf(fault))];
   if (begins.length === 0) return undefined;
   return { from: Math.min(...begins), until: Math.max(...ends) };
+}
+
+function changesOf({ course }: StreamSpec): readonly MonoUs[] {
+  return course.map(({ from }) => from).filter((from) => from > 0);
 }
 
 function lengthOf(fault: Scenario['faults'][number]): DurationUs {

@@ -13,6 +13,7 @@ function group(attained: number, ms: number): GroupReport {
   return {
     ...counts,
     attained,
+    answered: 0.9,
     waitMs: quantiles(ms),
     maxWaitMs: 4 * ms,
     responseMs: quantiles(10 * ms),

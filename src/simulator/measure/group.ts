@@ -82,6 +82,7 @@ export class Group {
       failed,
       gaveUp: this.offered - served - degraded - refused - failed,
       attained: this.offered === 0 ? 0 : this.inTime / this.offered,
+      answered: this.offered === 0 ? 0 : (served + degraded) / this.offered,
       waitMs: this.#wait.quantilesMs(),
       maxWaitMs: this.maxWaitUs / 1_000,
       ...(this.#firstByte.count === 0 ? {} : { firstByteMs: this.#firstByte.quantilesMs() }),

@@ -11,20 +11,27 @@ import type { SimNode } from '../sim-node.ts';
 import { Cells } from './cells.ts';
 import type { Ending, Group } from './group.ts';
 import { bucketOf } from './log-histogram.ts';
+import { Phases } from './phases.ts';
 import { type Disturbance, Recovery } from './recovery.ts';
 import type { NodeReport, PolicyReport } from './report.ts';
 import { type Levels, SAMPLED_ENDS, type Sampler } from './sampler.ts';
 import { Tenants, type Window } from './tenants.ts';
+import { WaitBounds } from './wait-bound.ts';
 
 export interface RecorderOptions {
   readonly window: Window;
-  /** Most important first. */
+  /** Most important first; and the part of the capacity that each is promised. */
   readonly classes: readonly string[];
+  readonly classShares: ReadonlyMap<string, Ratio>;
   readonly streams: readonly string[];
   readonly tenantWeights: readonly { readonly id: string; readonly weight: number }[];
   readonly nodes: readonly SimNode[];
   /** By stream: work per microsecond that the fleet can do of its mix. */
   readonly capacity: readonly number[];
+  /** The same of the fastest node alone. */
+  readonly fastestRate: number;
+  /** Instants at which a rate changes. */
+  readonly changes: readonly MonoUs[];
   readonly disturbance: Disturbance | undefined;
   /** Of the second class, or of the only one: whose waits tell of a recovery. */
   readonly deadlineUs: DurationUs;
@@ -51,6 +58,8 @@ export class Recorder implements Observer, UserObserver {
   readonly #cells: Cells;
   readonly #tenants: Tenants;
   readonly #nodes: readonly NodeTally[];
+  readonly #phases: Phases;
+  readonly #waitBounds: WaitBounds;
   readonly #recovery: Recovery | undefined;
   readonly #watchedClass: number;
   readonly #queued: number[];
@@ -72,7 +81,7 @@ export class Recorder implements Observer, UserObserver {
   #peakOpen = 0;
   #requests = 0;
   #dispatched = 0;
-  #goodShare = 0;
+  #goodUs = 0;
 
   constructor(options: RecorderOptions) {
     this.#options = options;
@@ -80,6 +89,8 @@ export class Recorder implements Observer, UserObserver {
     this.#cells = new Cells(classes.length, streams.length);
     this.#tenants = new Tenants(window, options.tenantWeights);
     this.#nodes = nodes.map(() => new NodeTally());
+    this.#phases = new Phases({ changes: options.changes, window, classes });
+    this.#waitBounds = new WaitBounds({ shares: options.classShares, fastestRate: options.fastestRate });
     this.#recovery = disturbance === undefined ? undefined : new Recovery(disturbance, options.deadlineUs);
     this.#watchedClass = Math.min(1, classes.length - 1);
     this.#queued = classes.map(() => 0);
@@ -89,6 +100,7 @@ export class Recorder implements Observer, UserObserver {
     this.#options.sampler?.arrived(user.workUs);
     this.#recovery?.arrived(now);
     if (!this.#counts(user)) return;
+    this.#phases.arrived(now, this.#indexOf(user.className), this.#fleetUs(user, user.workUs));
     this.#cellOf(user).offered += 1;
     this.#tenants.of(user.tenant).offered += 1;
   }
@@ -100,6 +112,7 @@ export class Recorder implements Observer, UserObserver {
     if (isAnswer) this.#answered(user, now);
     else if (this.#isWatched(user.className)) this.#recovery?.turnedAway(now);
     if (!this.#counts(user)) return;
+    this.#phases.ended(user.arrivedAt, this.#indexOf(user.className), ending);
     this.#cellOf(user).end(ending);
     this.#tenants.of(user.tenant).end(ending);
   }
@@ -109,6 +122,7 @@ export class Recorder implements Observer, UserObserver {
     this.#open += 1;
     if (this.#open > this.#peakOpen) this.#peakOpen = this.#open;
     this.#options.sampler?.tried();
+    this.#expect(job);
     this.#queue(job, now);
   }
 
@@ -118,6 +132,7 @@ export class Recorder implements Observer, UserObserver {
     if (job.attempts > 1) return;
     this.#dispatched += 1;
     const { user, submittedAt } = job;
+    this.#waitBounds.starts(job, now - submittedAt);
     this.#waited(job, now - submittedAt);
     const waitUs = now - (user?.arrivedAt ?? submittedAt);
     if (this.#options.sampler === undefined && this.#recovery === undefined) return;
@@ -136,7 +151,7 @@ export class Recorder implements Observer, UserObserver {
   outcome(job: TrackedJob, end: JobEnd, now: MonoUs): void {
     this.#open -= 1;
     if (!job.isRunning) this.#unqueue(job, now);
-    if (job.firstSentAt < 0) this.#waited(job, now - job.submittedAt);
+    if (job.firstSentAt < 0) this.#gaveUpWaiting(job, now);
     this.#settling = end.kind === 'served' || end.kind === 'degraded' ? job : undefined;
   }
 
@@ -156,25 +171,26 @@ export class Recorder implements Observer, UserObserver {
 
   /** `open` are the requests that never had an outcome. */
   report(open: Iterable<TrackedJob>, facts: RunFacts): PolicyReport {
-    for (const job of open) if (job.firstSentAt < 0) this.#waited(job, facts.now - job.submittedAt);
+    for (const job of open) if (job.firstSentAt < 0) this.#gaveUpWaiting(job, facts.now);
     const { classes, streams, nodes, window } = this.#options;
     const swaps = nodes.reduce((sum, { machine }) => sum + machine.swaps, 0);
-    const jain = this.#tenants.jain(facts.now);
     return {
       decisionHash: facts.decisionHash,
       requests: this.#requests,
       simulatedSeconds: facts.now / 1e6,
       wallSeconds: facts.wallSeconds,
-      goodputRatio: this.#goodShare / (window.until - window.from),
+      goodputRatio: this.#goodUs / (window.until - window.from),
       busyRatio: mean(this.#nodes.map((_, index) => this.#busyRatio(index))),
       swapsPerRequest: this.#dispatched === 0 ? 0 : swaps / this.#dispatched,
-      ...(jain === undefined ? {} : { jain }),
+      ...optional('jain', this.#tenants.jain(facts.now)),
       peakOpen: this.#peakOpen,
       all: this.#cells.all(),
       byClass: this.#cells.byClass(classes),
       byStream: this.#cells.byStream(streams),
       byTenant: this.#tenants.report(),
       bySize: this.#cells.bySize(),
+      ...optional('byPhase', this.#phases.report()),
+      ...optional('waitBound', this.#waitBounds.report()),
       nodes: Object.fromEntries(nodes.map(({ spec }, index) => [spec.id, this.#nodeReport(index)])),
       ...this.#recoveries(facts.now),
     };
@@ -187,6 +203,11 @@ export class Recorder implements Observer, UserObserver {
 
   #cellOf({ className, stream, workUs }: User): Group {
     return this.#cells.of(this.#indexOf(className), stream, workUs);
+  }
+
+  /** How long the whole fleet needs for it. */
+  #fleetUs({ stream }: User, workUs: RefUs): DurationUs {
+    return workUs / (this.#options.capacity[stream] as number);
   }
 
   #isWatched(name: string): boolean {
@@ -217,17 +238,21 @@ export class Recorder implements Observer, UserObserver {
   }
 
   #answered(user: User, now: MonoUs): void {
-    const { window, capacity } = this.#options;
+    const { window } = this.#options;
     const { inTime, workUs } = this.#ending;
     const tally = this.#nodes[(this.#settling as TrackedJob).nodeIndex];
     if (tally !== undefined) {
       tally.served += 1;
       tally.workUs += workUs;
     }
+    this.#recovery?.answered(user.arrivedAt);
     if (inTime) this.#recovery?.servedInTime(user.arrivedAt);
     if (now < window.from || now >= window.until) return;
     this.#tenants.of(user.tenant).servedUs += workUs;
-    if (inTime) this.#goodShare += workUs / (capacity[user.stream] as number);
+    if (!inTime) return;
+    const fleetUs = this.#fleetUs(user, workUs);
+    this.#goodUs += fleetUs;
+    this.#phases.answered(now, fleetUs);
   }
 
   #queue(job: TrackedJob, now: MonoUs): void {
@@ -240,6 +265,19 @@ export class Recorder implements Observer, UserObserver {
     const index = this.#indexOf(job.task.className);
     this.#queued[index] = (this.#queued[index] as number) - 1;
     this.#tenants.leaves(this.#tenants.of(job.task.tenant), now);
+  }
+
+  /** What fair shares promise the try; only to users who count. */
+  #expect(job: TrackedJob): void {
+    const { user } = job;
+    if (user === undefined || !this.#counts(user)) return;
+    this.#waitBounds.waits(job, user.workUs, this.#options.capacity[user.stream] as number);
+  }
+
+  #gaveUpWaiting(job: TrackedJob, now: MonoUs): void {
+    const waitUs = now - job.submittedAt;
+    this.#waitBounds.ends(job, waitUs);
+    this.#waited(job, waitUs);
   }
 
   /** Only tries of users who count. */
@@ -269,8 +307,13 @@ export class Recorder implements Observer, UserObserver {
       recoverySeconds: recovery.waitsSeconds(now),
       goodputRecoverySeconds: recovery.goodputSeconds(0.95, until),
       goodputRecovery98Seconds: recovery.goodputSeconds(0.98, until),
+      answersRecoverySeconds: recovery.answersSeconds(0.95, until),
     };
   }
+}
+
+function optional<Key extends string, T>(key: Key, value: T | undefined): { readonly [K in Key]?: T } {
+  return value === undefined ? {} : ({ [key]: value } as { readonly [K in Key]: T });
 }
 
 function mean(values: readonly number[]): number {

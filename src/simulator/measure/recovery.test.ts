@@ -55,4 +55,19 @@ describe('Recovery', () => {
     expect(watched.goodputSeconds(0.98, 260 * S)).toBe(Number.POSITIVE_INFINITY);
     expect(watched.goodputSeconds(0.95, 240 * S)).toBe(Number.POSITIVE_INFINITY);
   });
+
+  test('of answers counts those who were answered late too', () => {
+    const watched = recovery();
+    const answer = (at: number, { inTime }: { readonly inTime: boolean }): void => {
+      watched.arrived(at);
+      watched.answered(at);
+      if (inTime) watched.servedInTime(at);
+    };
+    everyHalfSecond(0, 100, (at) => answer(at, { inTime: true }));
+    everyHalfSecond(200, 220, (at) => watched.arrived(at));
+    everyHalfSecond(220, 250, (at) => answer(at, { inTime: false }));
+    everyHalfSecond(250, 300, (at) => answer(at, { inTime: true }));
+    expect(watched.answersSeconds(0.95, 300 * S)).toBe(20);
+    expect(watched.goodputSeconds(0.95, 300 * S)).toBe(50);
+  });
 });

@@ -9,6 +9,9 @@
  * at 95 % (98 %) of the share before. By arrival, and not by completion, so that neither what is left of the disturbance
  * nor chance in the number of arrivals counts as being ill.
  *
+ * Answers: the same of the share that has an answer at all, by whichever try. A client that hangs up at the deadline of each
+ * try is never answered late by one: whoever had to come back is late by the first measure and not by this.
+ *
  * What is "before" is the second half of the time before the first disturbance: the first is for warming up.
  */
 import type { DurationUs, MonoUs, Ratio } from '../../base/units.ts';
@@ -41,6 +44,8 @@ export class Recovery {
   #beforeInTime = 0;
   readonly #offered: number[] = [];
   readonly #inTime: number[] = [];
+  #beforeAnswered = 0;
+  readonly #answered: number[] = [];
 
   /** `deadlineUs` is that of the class whose waits are looked at. */
   constructor(disturbance: Disturbance, deadlineUs: DurationUs) {
@@ -67,6 +72,12 @@ export class Recovery {
     else this.#count(this.#inTime, arrivedAt);
   }
 
+  /** In time or not. */
+  answered(arrivedAt: MonoUs): void {
+    if (this.#isBefore(arrivedAt)) this.#beforeAnswered += 1;
+    else this.#count(this.#answered, arrivedAt);
+  }
+
   /** Infinity if never. */
   waitsSeconds(now: MonoUs): number {
     this.#closeWindows(now);
@@ -75,12 +86,24 @@ export class Recovery {
 
   /** `share` of what it was before; windows that were over at `until`. */
   goodputSeconds(share: Ratio, until: MonoUs): number {
-    const before = this.#beforeOffered === 0 ? 1 : this.#beforeInTime / this.#beforeOffered;
+    return this.#backSeconds(this.#inTime, share * this.#partBefore(this.#beforeInTime), until);
+  }
+
+  answersSeconds(share: Ratio, until: MonoUs): number {
+    return this.#backSeconds(this.#answered, share * this.#partBefore(this.#beforeAnswered), until);
+  }
+
+  #partBefore(count: number): Ratio {
+    return this.#beforeOffered === 0 ? 1 : count / this.#beforeOffered;
+  }
+
+  /** First of the windows in a row in each of which at least `part` of those who came count. */
+  #backSeconds(counts: readonly number[], part: Ratio, until: MonoUs): number {
     const windows = Math.min(WINDOWS_MAX, Math.floor((until - this.#disturbance.until) / WINDOW_US));
     let healthy = 0;
     for (let window = 0; window < windows; window++) {
       const offered = this.#offered[window] ?? 0;
-      healthy = (this.#inTime[window] ?? 0) >= share * before * offered ? healthy + 1 : 0;
+      healthy = (counts[window] ?? 0) >= part * offered ? healthy + 1 : 0;
       if (healthy === WINDOWS_IN_A_ROW) return ((window + 1 - WINDOWS_IN_A_ROW) * WINDOW_US) / 1e6;
     }
     return Number.POSITIVE_INFINITY;

@@ -20,6 +20,8 @@ export interface GroupReport {
   readonly gaveUp: number;
   /** Served or degraded within the deadline counted from the first try, over offered. */
   readonly attained: Ratio;
+  /** Served or degraded, whenever and by whichever try, over offered. Clients that hang up are never served late by a try. */
+  readonly answered: Ratio;
   /** First try to first dispatch of the try that was served. */
   readonly waitMs: Quantiles;
   /** Longest time that a try waited, from its submission to its first dispatch or to its end without one. */
@@ -41,6 +43,27 @@ export interface NodeReport {
   readonly served: number;
   readonly busyRatio: Ratio;
   readonly workSeconds: number;
+}
+
+/** Waits against what fair shares allow; see `wait-bound.ts`. */
+export interface WaitBoundReport {
+  /** Requests whose wait was judged, those that did not wait included. */
+  readonly checked: number;
+  readonly violations: number;
+  /** The longest wait in parts of its bound. */
+  readonly ratioMax: Ratio;
+}
+
+/** From one change of a rate to the next. */
+export interface PhaseReport {
+  readonly fromSeconds: number;
+  /** Work of the users who came, over what the fleet could do meanwhile; and the part of it that was done in time. */
+  readonly offeredRatio: Ratio;
+  readonly goodputRatio: Ratio;
+  /** Goodput over what could have been done: the lesser of the work offered and the capacity. */
+  readonly usedRatio: Ratio;
+  readonly all: GroupReport;
+  readonly byClass: Readonly<Record<string, GroupReport>>;
 }
 
 export interface PolicyReport {
@@ -66,12 +89,17 @@ export interface PolicyReport {
   /** By the true work in powers of two of a second: `0.5-1s`. */
   readonly bySize: Readonly<Record<string, GroupReport>>;
   readonly nodes: Readonly<Record<string, NodeReport>>;
+  /** By phase, numbered from 1; absent where no rate changes. */
+  readonly byPhase?: Readonly<Record<string, PhaseReport>>;
+  readonly waitBound?: WaitBoundReport;
   /**
    * From the end of the last disturbance to the arrival of those of whom as many are served in time as 95 % (98 %) of
    * the share before it, for two windows of 10 s; absent without a disturbance, Infinity if never.
    */
   readonly goodputRecoverySeconds?: number;
   readonly goodputRecovery98Seconds?: number;
+  /** The same of the share that has an answer by whichever try, at 95 %. */
+  readonly answersRecoverySeconds?: number;
   /** From the end of the last disturbance until the 95th percentile of waits is back; absent without one, Infinity if never. */
   readonly recoverySeconds?: number;
 }

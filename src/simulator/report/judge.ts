@@ -1,4 +1,4 @@
-/** Whether bars hold: the mean over seeds of the figure, or its multiple of another one's mean. */
+/** Whether bars hold: the mean over seeds of the figure, or its multiple of another one's mean; or in every seed. */
 import type { Bar } from '../scenario/types.ts';
 import { numbersAt } from './look-up.ts';
 import type { SimulationResults, VariantRuns } from './results.ts';
@@ -22,14 +22,35 @@ export function judgeBars(bars: readonly Bar[], results: SimulationResults): rea
 
 function judge(bar: Bar, variant: VariantRuns, results: SimulationResults): Verdict {
   const at = { bar, variant: variant.name };
-  const own = meanOf(variant, bar.policy, bar.metric);
+  const { of, metric } = bar;
+  const own = figuresOf(variant, bar.policy, metric);
   if (own === 'not-run') return { ...at, value: undefined, kind: 'not-run' };
-  const { of } = bar;
-  const other = results.variants.find(({ name }) => name === (of?.variant || variant.name));
-  const base = of === undefined ? 1 : meanOf(other, of.policy || bar.policy, bar.metric);
+  if (of === undefined) return { ...at, ...judged(bar, own) };
+  const other = results.variants.find(({ name }) => name === (of.variant || variant.name));
+  const base = figuresOf(other, of.policy || bar.policy, of.metric ?? metric);
   if (base === 'not-run') return { ...at, value: undefined, kind: 'not-run' };
-  const value = own === undefined || base === undefined ? Number.NaN : own / base;
-  return { ...at, value, kind: holds(bar, value) ? 'held' : 'missed' };
+  return { ...at, ...judged(bar, own, base) };
+}
+
+/** A multiple is that of the means, or of each seed's own figures. */
+function judged(
+  bar: Bar,
+  own: readonly number[],
+  base: readonly number[] = own.map(() => 1),
+): Pick<Verdict, 'value' | 'kind'> {
+  const values =
+    bar.everySeed === true
+      ? own.map((figure, seed) => figure / (base[seed] ?? Number.NaN))
+      : [mean(own) / mean(base)];
+  const kind = values.length > 0 && values.every((value) => holds(bar, value)) ? 'held' : 'missed';
+  return { value: worstOf(bar, values), kind };
+}
+
+/** What breaks the bar, or what comes closest to it from the side that it is asked from first. */
+function worstOf(bar: Bar, values: readonly number[]): number {
+  const broken = values.find((value) => !holds(bar, value));
+  if (broken !== undefined || values.length === 0) return broken ?? Number.NaN;
+  return bar.atMost === undefined ? Math.min(...values) : Math.max(...values);
 }
 
 /** A figure that is not there, or a part of nothing, holds no bar. */
@@ -38,13 +59,17 @@ function holds({ atMost, atLeast }: Bar, value: number): boolean {
   return value <= (atMost ?? Number.POSITIVE_INFINITY) && value >= (atLeast ?? Number.NEGATIVE_INFINITY);
 }
 
-function meanOf(
+/** For each seed; none where the figure is not there. */
+function figuresOf(
   variant: VariantRuns | undefined,
   policy: string,
   metric: string,
-): number | undefined | 'not-run' {
+): readonly number[] | 'not-run' {
   const runs = variant?.policies.find(({ name }) => name === policy);
-  if (runs === undefined) return 'not-run';
-  const numbers = numbersAt(runs.reports, metric);
-  return numbers === undefined ? undefined : numbers.reduce((sum, one) => sum + one, 0) / numbers.length;
+  return runs === undefined ? 'not-run' : (numbersAt(runs.reports, metric) ?? []);
+}
+
+/** Of nothing there is none. */
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -49,6 +49,27 @@ describe('judgeBars', () => {
     ]);
   });
 
+  test('takes the multiple of another figure', () => {
+    const of = { policy: '', variant: '', metric: 'byClass.low.attained' };
+    expect(judged({ atMost: 2, atLeast: 2, variant: 'calm', of })).toEqual([['calm', '2.000', 'held']]);
+    expect(judged({ atMost: 1, variant: 'calm', of: { ...of, metric: 'byClass.normal.attained' } })).toEqual([
+      ['calm', 'NaN', 'missed'],
+    ]);
+  });
+
+  test('judges the worst seed where every seed is asked for', () => {
+    const every = { everySeed: true, variant: 'calm' };
+    expect(judged({ ...every, atLeast: 0.95 })).toEqual([['calm', '0.900', 'missed']]);
+    expect(judged({ ...every, atMost: 0.95 })).toEqual([['calm', '1.000', 'missed']]);
+    expect(judged({ ...every, atLeast: 0.8 })).toEqual([['calm', '0.900', 'held']]);
+    expect(judged({ ...every, atMost: 2, of: { policy: 'old', variant: '' } })).toEqual([
+      ['calm', '2.000', 'held'],
+    ]);
+    expect(judged({ ...every, metric: 'byClass.normal.attained', atMost: 1 })).toEqual([
+      ['calm', 'NaN', 'missed'],
+    ]);
+  });
+
   test('misses a figure that is not there, and leaves open what was not run', () => {
     expect(judged({ metric: 'byClass.normal.attained', atMost: 1, variant: 'calm' })).toEqual([
       ['calm', 'NaN', 'missed'],

@@ -14,8 +14,7 @@ export interface VerdictCells {
 const DIGITS = 4;
 
 export function verdictCells({ bar, variant, value, kind }: Verdict): VerdictCells {
-  const { policy, metric, of, atMost, atLeast, about } = bar;
-  const other = of === undefined ? [] : [of.policy, of.variant].filter((part) => part !== '');
+  const { policy, metric, of, atMost, atLeast, everySeed, about } = bar;
   const limits = [
     ...(atMost === undefined ? [] : [`at most ${atMost}`]),
     ...(atLeast === undefined ? [] : [`at least ${atLeast}`]),
@@ -23,11 +22,17 @@ export function verdictCells({ bar, variant, value, kind }: Verdict): VerdictCel
   return {
     state: { held: 'ok', missed: 'MISSED', 'not-run': 'not run' }[kind],
     where: variant === '' ? policy : `${policy} in ${variant}`,
-    what: of === undefined ? metric : `${metric} / that of ${other.join(' in ')}`,
+    what: of === undefined ? metric : `${metric} / ${baseText(of)}`,
     found: value === undefined ? '' : foundText(value),
-    limits: limits.join(' and '),
+    limits: `${limits.join(' and ')}${everySeed === true ? ' in every seed' : ''}`,
     about,
   };
+}
+
+function baseText({ metric, policy, variant }: NonNullable<Verdict['bar']['of']>): string {
+  const where = [policy, variant].filter((part) => part !== '').join(' in ');
+  if (metric === undefined) return `that of ${where}`;
+  return where === '' ? metric : `${metric} of ${where}`;
 }
 
 function foundText(value: number): string {

@@ -1,6 +1,6 @@
 /** Bars: figures that must hold. Whom they name is checked here; whether the figure exists is known after a run. */
 import type { BuildContext } from './build-context.ts';
-import type { BarFile } from './file-types.ts';
+import type { BarBaseFile, BarFile } from './file-types.ts';
 import type { Path } from './overrides.ts';
 import type { Bar, PolicySpec } from './types.ts';
 
@@ -25,8 +25,8 @@ function buildBar(path: Path, bar: BarFile, { names, context }: Around): Bar {
   const of = typeof bar.of === 'string' ? { policy: bar.of } : bar.of;
   if (atMost === undefined && atLeast === undefined)
     context.report(path, 'Expected atMost or atLeast; both are missing');
-  if (!METRIC.test(metric))
-    context.report([...path, 'metric'], 'Expected a path such as byClass.critical.attained', metric);
+  checkMetric([...path, 'metric'], metric, context);
+  if (of?.metric !== undefined) checkMetric([...path, 'of', 'metric'], of.metric, context);
   const { variants } = context.known;
   checkNamed([...path, 'policy'], bar.policy, { sort: 'policy', names, context });
   checkNamed([...path, 'of'], of?.policy, { sort: 'policy', names, context });
@@ -39,8 +39,17 @@ function buildBar(path: Path, bar: BarFile, { names, context }: Around): Bar {
     metric,
     ...(atMost === undefined ? {} : { atMost }),
     ...(atLeast === undefined ? {} : { atLeast }),
-    ...(of === undefined ? {} : { of: { policy: of.policy ?? '', variant: of.variant ?? '' } }),
+    ...(bar.everySeed === true ? { everySeed: true } : {}),
+    ...(of === undefined ? {} : { of: baseOf(of) }),
   };
+}
+
+function baseOf({ policy = '', variant = '', metric }: BarBaseFile): NonNullable<Bar['of']> {
+  return { policy, variant, ...(metric === undefined ? {} : { metric }) };
+}
+
+function checkMetric(path: Path, metric: string, { report }: BuildContext): void {
+  if (!METRIC.test(metric)) report(path, 'Expected a path such as byClass.critical.attained', metric);
 }
 
 function checkNamed(

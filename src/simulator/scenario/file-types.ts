@@ -175,5 +175,12 @@ export interface BarFile {
   readonly metric: string;
   readonly atMost?: Maybe<number>;
   readonly atLeast?: Maybe<number>;
-  readonly of?: Maybe<string | { readonly policy?: Maybe<string>; readonly variant?: Maybe<string> }>;
+  readonly everySeed?: Maybe<boolean>;
+  readonly of?: Maybe<string | BarBaseFile>;
+}
+
+export interface BarBaseFile {
+  readonly policy?: Maybe<string>;
+  readonly variant?: Maybe<string>;
+  readonly metric?: Maybe<string>;
 }

@@ -378,6 +378,7 @@ const bar = z.strictObject({
   metric: text('Path into the report, such as byClass.critical.attained or all.responseMs.p99.'),
   atMost: z.number().meta({ description: 'The mean over seeds is at most this.' }).optional(),
   atLeast: z.number().meta({ description: 'The mean over seeds is at least this.' }).optional(),
+  everySeed: flag('Whether it must hold in every seed, and not only in the mean of them.').optional(),
   of: z
     .union(
       [
@@ -385,9 +386,10 @@ const bar = z.strictObject({
         z.strictObject({
           policy: text('Policy; default: the same.').optional(),
           variant: text('Variant; default: the same.').optional(),
+          metric: text('Figure; default: the same.').optional(),
         }),
       ],
-      { error: 'Expected a policy, or a mapping with policy and variant' },
+      { error: 'Expected a policy, or a mapping with policy, variant and metric' },
     )
     .meta({ description: 'The bar is in multiples of the same figure of this policy.' })
     .optional(),

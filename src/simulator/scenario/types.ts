@@ -222,7 +222,7 @@ export interface ProcessSpec {
   readonly registryIsDurable: boolean;
 }
 
-/** A figure that must hold, for `simulate` to end with 0. Judged on the mean over seeds. */
+/** A figure that must hold, for `simulate` to end with 0. Judged on the mean over seeds, or in the worst of them. */
 export interface Bar {
   /** What it stands for, for people. */
   readonly about: string;
@@ -233,6 +233,8 @@ export interface Bar {
   readonly metric: string;
   readonly atMost?: number;
   readonly atLeast?: number;
-  /** The bar is a multiple of the same figure of another policy, or in another variant; '' is the same one. */
-  readonly of?: { readonly policy: string; readonly variant: string };
+  /** Whether it must hold in every seed. */
+  readonly everySeed?: boolean;
+  /** The bar is a multiple of a figure of another policy, in another variant, or of another name; '' is the same one. */
+  readonly of?: { readonly policy: string; readonly variant: string; readonly metric?: string };
 }

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import { S, taskSpec } from '../../../test/support/specs.ts';
+import type { Job } from '../machines/machine.ts';
+import { WaitBounds } from './wait-bound.ts';
+
+function job(id: number, tenant: string, noise = 1): Job {
+  return {
+    task: taskSpec(id, { tenant }),
+    demand: { kind: 'work', workUs: S },
+    noise,
+    attempts: 0,
+    sentAt: -1,
+    firstSentAt: -1,
+  };
+}
+
+/** A class with a quarter of a fleet that does 4 s of work each second, on nodes of 2. */
+const bounds = (): WaitBounds => new WaitBounds({ shares: new Map([['normal', 0.25]]), fastestRate: 2 });
+const CAPACITY = 4;
+
+describe('WaitBounds', () => {
+  test('allow the largest request at the share of the class, and one on the fastest node', () => {
+    const watched = bounds();
+    const one = job(1, 'a');
+    watched.waits(one, 2 * S, CAPACITY);
+    watched.starts(one, 3 * S);
+    expect(watched.report()).toEqual({ checked: 1, violations: 0, ratioMax: 1 });
+    const two = job(2, 'a');
+    watched.waits(two, S, CAPACITY);
+    watched.starts(two, 3 * S + 1);
+    expect(watched.report()).toMatchObject({ checked: 2, violations: 1 });
+  });
+
+  test('allow for what the own flow was served meanwhile, and share with the flows that wait at the arrival', () => {
+    const watched = bounds();
+    const [first, second, other] = [job(1, 'a'), job(2, 'a'), job(3, 'b')];
+    watched.waits(first, S, CAPACITY);
+    watched.waits(second, S, CAPACITY);
+    watched.waits(other, S, CAPACITY);
+    watched.starts(first, 0);
+    // One second of its own flow before it, and one for the largest: 2 s at a rate of 1, and half a second.
+    watched.starts(second, 2.5 * S);
+    expect(watched.report()).toMatchObject({ violations: 0, ratioMax: 1 });
+    // Two flows waited: 1 s at a rate of a half, and half a second.
+    watched.starts(other, 2.5 * S);
+    expect(watched.report()).toMatchObject({ violations: 0, ratioMax: 1 });
+    const alone = job(4, 'a');
+    watched.waits(alone, S, CAPACITY);
+    watched.starts(alone, 1.6 * S);
+    expect(watched.report()).toMatchObject({ checked: 4, violations: 1 });
+  });
+
+  test('allow nothing for those of the own flow that were never sent', () => {
+    const watched = bounds();
+    const [dropped, next] = [job(1, 'a'), job(2, 'a')];
+    watched.waits(dropped, S, CAPACITY);
+    watched.waits(next, S, CAPACITY);
+    watched.ends(dropped, S);
+    watched.starts(next, 2 * S);
+    expect(watched.report()).toMatchObject({ checked: 2, violations: 1 });
+  });
+
+  test('count the noise of the service, and each wait once', () => {
+    const watched = bounds();
+    const noisy = job(1, 'a', 2);
+    watched.waits(noisy, S, CAPACITY);
+    watched.starts(noisy, 3 * S);
+    watched.starts(noisy, 30 * S);
+    expect(watched.report()).toEqual({ checked: 1, violations: 0, ratioMax: 1 });
+    expect(bounds().report()).toBeUndefined();
+  });
+});
