@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { DurationUs, MonoUs } from '../base/units.ts';
-import { effectiveWeights } from '../core/queue/flow.ts';
+import { effectiveWeights } from '../core/queue/index.ts';
 import { referenceWorkUs } from '../hardware/reference-work.ts';
 import { createClients, type RunClients } from './clients/create-clients.ts';
 import { sampleMix } from './clients/sample-mix.ts';

@@ -60,6 +60,14 @@ describe('WaitBounds', () => {
     expect(watched.report()).toMatchObject({ checked: 2, violations: 1 });
   });
 
+  test('allow for an estimate that was too high', () => {
+    const watched = bounds();
+    const overrated = { ...job(1, 'a'), task: taskSpec(1, { tenant: 'a', workUs: 2 * S }) };
+    watched.waits(overrated, S, CAPACITY);
+    watched.starts(overrated, 3 * S);
+    expect(watched.report()).toMatchObject({ violations: 0, ratioMax: 1 });
+  });
+
   test('count the noise of the service, and each wait once', () => {
     const watched = bounds();
     const noisy = job(1, 'a', 2);

@@ -9,8 +9,8 @@
  *
  * where the last term is the time until a node is free. Shares are those that the weights promise whoever else is active;
  * flows are counted at the arrival; `Q` is what its flow was served meanwhile, whatever the order inside the flow; `Lmax`
- * is the largest request that was seen until the wait was over, with the noise of its service. A wait ends with the first
- * dispatch, or with an end without one.
+ * is the largest request that was seen until the wait was over, by what it truly takes or by its estimate: a flow is charged
+ * the estimate until the truth is known. A wait ends with the first dispatch, or with an end without one.
  *
  * What is kept grows with requests that wait, and with nothing else.
  */
@@ -56,7 +56,7 @@ export class WaitBounds {
   /** The request came. `workUs` is true work; `capacity` that of the fleet for it, in work per microsecond. */
   waits({ task, noise }: Job, workUs: RefUs, capacity: number): void {
     const trueUs = workUs * noise;
-    if (trueUs > this.#largestUs) this.#largestUs = trueUs;
+    this.#largestUs = Math.max(this.#largestUs, trueUs, task.workUs);
     const ofClass = this.#flowsOf(task.className);
     let flow = ofClass.get(task.tenant);
     if (flow === undefined) {
