@@ -24,11 +24,7 @@ export const ADAPTIVE_CASES: readonly KnownCase[] = [
         edit(PATIENCE, 'return { firstByteUs: task.firstByteLimitUs,', 'return { firstByteUs: 0,'),
       ]),
       removal('the bound is learned from answers', 'a stream > that is silent before', [
-        edit(
-          PATIENCE,
-          'else timeouts.learn(kind, sample);',
-          'else if (now < 0) timeouts.learn(kind, sample);',
-        ),
+        edit(PATIENCE, '  state.timeouts.learn(done.kind, sample);\n', ''),
       ]),
       removal('the first content of a stream has a bound', 'a stream > that is silent before', [
         edit(

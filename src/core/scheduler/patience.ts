@@ -3,10 +3,13 @@
  * The gate `timeouts` in shadow sets them, tells nobody, and counts what they would have cut.
  */
 import type { DurationUs, TaskId } from '../../base/units.ts';
+import { priorOf } from '../capacity/hardware.ts';
 import {
   FIRST_BYTE,
   IDLE,
+  NodePatience,
   STRETCH_MAX,
+  type TimeSample,
   WHOLE,
   type WaitKind,
   type WaitQuestion,
@@ -20,6 +23,27 @@ import type { SchedulerState } from './state.ts';
 
 /** Time without a success after which a node may have unloaded its model. */
 const COLD_AFTER_US: DurationUs = 60_000_000;
+/**
+ * Filled anew for each attempt that starts or ends, and kept by nobody: new ones would be a third of what a task allocates.
+ */
+const SAMPLE: Mutable<TimeSample> = {
+  model: '',
+  patience: new NodePatience(),
+  workUs: 1,
+  elapsedUs: 1,
+  inflight: 1,
+  limitUs: 0,
+  now: 0,
+};
+const QUESTION: Mutable<WaitQuestion> = {
+  model: '',
+  workUs: 1,
+  patience: SAMPLE.patience,
+  prior: priorOf(''),
+  inflight: 1,
+  slots: 1,
+};
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 const NO_LIMITS: AttemptLimits = Object.freeze({ firstByteUs: 0, idleUs: 0 });
 
 /** Before the task is started on the node. */
@@ -41,7 +65,8 @@ export function setLimits(state: SchedulerState, lane: Lane, task: TaskRecord, n
   // Beyond the deadline, the deadline ends it.
   if (state.now + limitUs < task.deadlineAt) task.firstByteLimitUs = Math.ceil(limitUs);
   if (!task.spec.stream) return;
-  const streamUs = state.timeouts.limitUs(IDLE, { ...asked, workUs: streamWorkUs(task) }, state.now);
+  asked.workUs = streamWorkUs(task);
+  const streamUs = state.timeouts.limitUs(IDLE, asked, state.now);
   const idleUs = streamUs * safetyFactor * stretch;
   if (Number.isFinite(idleUs)) task.idleLimitUs = Math.ceil(Math.max(idleMsMin * 1_000, idleUs));
 }
@@ -100,7 +125,11 @@ function served(state: SchedulerState, task: TaskRecord, node: NodeRecord, done:
   if (limitUs > 0 && done.elapsedUs > limitUs) cut(state, task, node, done);
   const isWithin = limitUs === 0 || done.elapsedUs * (1 << node.patience.stretch) <= limitUs;
   node.patience.served(task.decidedAt, isWithin, state.now);
-  learn(state, task, node, { kind: done.kind, workUs: done.workUs, elapsedUs: done.elapsedUs, limitUs });
+  const sample = sampleOf(state, task, node);
+  sample.workUs = done.workUs;
+  sample.elapsedUs = done.elapsedUs;
+  sample.limitUs = limitUs;
+  state.timeouts.learn(done.kind, sample);
 }
 
 function streamServed(
@@ -109,28 +138,29 @@ function streamServed(
   node: NodeRecord,
   done: { readonly elapsedUs: DurationUs; readonly silenceUs: DurationUs },
 ): void {
+  const sample = sampleOf(state, task, node);
   if (done.silenceUs > 0) {
     const limitUs = task.idleLimitUs;
     if (limitUs > 0 && done.silenceUs > limitUs)
       cut(state, task, node, { kind: IDLE, elapsedUs: done.silenceUs });
-    learn(state, task, node, { kind: IDLE, workUs: streamWorkUs(task), elapsedUs: done.silenceUs, limitUs });
+    sample.workUs = streamWorkUs(task);
+    sample.elapsedUs = done.silenceUs;
+    sample.limitUs = limitUs;
+    state.timeouts.learnSilence(sample);
   }
   // The whole of a stream has no bound of its own; its pace is what silence is measured by.
-  learn(state, task, node, { kind: WHOLE, workUs: task.workUs, elapsedUs: done.elapsedUs, limitUs: 0 });
+  sample.workUs = task.workUs;
+  sample.elapsedUs = done.elapsedUs;
+  sample.limitUs = 0;
+  state.timeouts.learn(WHOLE, sample);
 }
 
-function learn(
-  state: SchedulerState,
-  task: TaskRecord,
-  node: NodeRecord,
-  { kind, workUs, elapsedUs, limitUs }: Served & { readonly limitUs: DurationUs },
-): void {
-  const { now, timeouts } = state;
-  const inflight = node.meanInflight(task, now);
-  const { model } = task.spec;
-  const sample = { model, patience: node.patience, workUs, elapsedUs, inflight, limitUs, now };
-  if (kind === IDLE) timeouts.learnSilence(sample);
-  else timeouts.learn(kind, sample);
+function sampleOf(state: SchedulerState, task: TaskRecord, node: NodeRecord): Mutable<TimeSample> {
+  SAMPLE.model = task.spec.model;
+  SAMPLE.patience = node.patience;
+  SAMPLE.inflight = node.meanInflight(task, state.now);
+  SAMPLE.now = state.now;
+  return SAMPLE;
 }
 
 /** Counts the cut; where it holds, the node gets more time next, and the size may be learned to take as long. */
@@ -148,15 +178,14 @@ function cut(
   return true;
 }
 
-function questionOf(task: TaskRecord, node: NodeRecord, workUs: number): WaitQuestion {
-  return {
-    model: task.spec.model,
-    workUs,
-    patience: node.patience,
-    prior: node.prior,
-    inflight: node.running.length + (task.node === null ? 1 : 0),
-    slots: node.slotsNow,
-  };
+function questionOf(task: TaskRecord, node: NodeRecord, workUs: number): Mutable<WaitQuestion> {
+  QUESTION.model = task.spec.model;
+  QUESTION.workUs = workUs;
+  QUESTION.patience = node.patience;
+  QUESTION.prior = node.prior;
+  QUESTION.inflight = node.running.length + (task.node === null ? 1 : 0);
+  QUESTION.slots = node.slotsNow;
+  return QUESTION;
 }
 
 /** Work of a stream after its first byte. */
