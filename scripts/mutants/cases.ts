@@ -64,8 +64,8 @@ export const CASES: readonly KnownCase[] = [
           },
           {
             file: `${SCHEDULER}/dispatch.ts`,
-            original: 'return state.now + bestServiceUs(lane, task) * marginOf(state) <= task.deadlineAt;',
-            mutated: 'return state.now + bestServiceUs(lane, task) * marginOf(state) <= Number.MAX_VALUE;',
+            original: 'if (state.now + bestServiceUs(lane, task) * margin <= task.deadlineAt) return true;',
+            mutated: 'if (state.now + bestServiceUs(lane, task) * margin <= Number.MAX_VALUE) return true;',
           },
           {
             file: `${SCHEDULER}/dispatch.ts`,
@@ -410,8 +410,8 @@ export const CASES: readonly KnownCase[] = [
         edits: [
           {
             file: `${SCHEDULER}/submit.ts`,
-            original: '  if (state.now + bestUs > task.deadlineAt) {\n',
-            mutated: '  if (state.now + bestUs > Number.MAX_VALUE) {\n',
+            original: '  const isTooSlow = state.now + bestUs > task.deadlineAt;\n',
+            mutated: '  const isTooSlow = state.now + bestUs > Number.MAX_VALUE;\n',
           },
         ],
         titles: 'a task that no node can do > that cannot be done by its deadline',

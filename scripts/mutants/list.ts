@@ -340,9 +340,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'retry-on-the-same-node',
     invariant: 10,
     file: `${CORE}/placement/choose.ts`,
-    original:
-      '    if (task.triedNodes?.includes(seat.node.spec.id)) continue;\n    const doneAt = context.now',
-    mutated: '    const doneAt = context.now',
+    original: '    if (task.triedNodes?.includes(seat.node.spec.id)) continue;\n    compareRoomy(',
+    mutated: '    compareRoomy(',
     killer: ATTEMPTS,
     titles: 'retries',
   },

@@ -3,6 +3,8 @@ import type { Mutant } from './mutant.ts';
 
 const CORE = 'src/core';
 const PLACEMENT = `${CORE}/placement/placement.test.ts`;
+const PREFIXES = `${CORE}/scheduler/prefixes.test.ts`;
+const SCENARIOS = 'test/scenarios/scenarios.test.ts';
 const FEASIBILITY = `${CORE}/admission/feasibility.test.ts`;
 const RESIDENCY = `${CORE}/placement/residency.test.ts`;
 
@@ -87,5 +89,51 @@ export const PLACEMENT_MUTANTS: readonly Mutant[] = [
     mutated: 'return idle;',
     killer: FEASIBILITY,
     titles: 'the gate > sends nothing',
+  },
+  {
+    name: 'ignore-what-nodes-keep-of-prompts',
+    invariant: 0,
+    file: `${CORE}/placement/choose.ts`,
+    original: 'return task.prefix === null ? task.workUs : task.workUs - savedUs(node, task, context);',
+    mutated: 'return task.workUs;',
+    killer: SCENARIOS,
+    titles: 'scenario > prefix.txt',
+  },
+  {
+    name: 'remember-no-prompt',
+    invariant: 0,
+    file: `${CORE}/scheduler/dispatch.ts`,
+    original: '    state.context.prefixes.use(node.prefixes, task.prefix.blocks);\n',
+    mutated: '    state.context.prefixes.use(node.prefixes, []);\n',
+    killer: SCENARIOS,
+    titles: 'scenario > prefix.txt',
+  },
+  {
+    name: 'believe-prompts-kept-by-who-was-away',
+    invariant: 0,
+    file: `${CORE}/scheduler/marks.ts`,
+    original:
+      'function suspect(state: SchedulerState, node: NodeRecord): void {\n  forgetPrefixes(state, node);\n',
+    mutated: 'function suspect(state: SchedulerState, node: NodeRecord): void {\n',
+    killer: SCENARIOS,
+    titles: 'scenario > prefix.txt',
+  },
+  {
+    name: 'count-a-saving-twice',
+    invariant: 0,
+    file: `${CORE}/scheduler/attempts.ts`,
+    original: 'Math.max(1, actualUs - task.savedUs)',
+    mutated: 'actualUs',
+    killer: PREFIXES,
+    titles: 'a node that keeps prompts > is not taken for a faster one',
+  },
+  {
+    name: 'keep-prompts-beyond-the-capacity',
+    invariant: 4,
+    file: `${CORE}/placement/prefix-index.ts`,
+    original: '      if (holder.rows.size >= holder.capacity) this.#evict(holder);\n',
+    mutated: '',
+    killer: `${CORE}/placement/prefix-index.test.ts`,
+    titles: 'PrefixIndex > never exceeds',
   },
 ];

@@ -4,9 +4,11 @@
  *   config tasks 3                      before the first node: tasks, flow-wait 2s, held, retries, reserve, swap 5s,
  *                                       eject 5s, refused 1s, slow-start 0
  *   node a A100 x2                      hardware and slots; then any of: speed 0.5, model m, zone eu, context 4000,
- *                                       heartbeats, batching, remembered ejected 3s, remembered cordoned
+ *                                       heartbeats, batching, keeps 8 (blocks of prompts), remembered ejected 3s,
+ *                                       remembered cordoned
  *   submit 1 critical 2s                class and work; then any of: deadline 5s, first-byte 1s (a stream), tenant t,
- *                                       model m, body b, zone eu, context 9000
+ *                                       model m, body b, zone eu, context 9000, prompt a/b/c (its blocks, each of which saves
+ *                                       a fifth of the work where it is kept)
  *   at 1.5s                             lets time pass up to this instant; work ends by itself at the node's speed
  *   fail 1 reset                        ends an attempt: connect reset timeout refused server-error protocol, or
  *                                       declined, aborted; `final` when the answer had begun; `retry-after 3s`
@@ -57,6 +59,8 @@ class Story {
   readonly #speeds: Map<string, number> = new Map();
   readonly #order: number[] = [];
   readonly #hanging: Set<number> = new Set();
+  readonly #blockIds: Map<string, number> = new Map();
+  readonly #kept: Map<string, Set<number>> = new Map();
   /** When each running attempt ends by itself. */
   readonly #ends: Map<number, { readonly attempt: number; readonly at: number }> = new Map();
 
@@ -129,6 +133,7 @@ class Story {
       else if (option === 'zone') spec = { ...spec, labels: { zone: rest.next('a zone') } };
       else if (option === 'heartbeats') spec = { ...spec, heartbeats: true };
       else if (option === 'batching') spec = { ...spec, batching: true };
+      else if (option === 'keeps') spec = { ...spec, prefixBlocks: Number(rest.next('blocks')) };
       else if (option === 'remembered') memory = remembered(rest);
       else throw new Error(`Unknown option ${option}`);
     }
@@ -152,12 +157,36 @@ class Story {
       else if (option === 'tenant') spec = { ...spec, tenant: value };
       else if (option === 'model') spec = { ...spec, model: value };
       else if (option === 'body') spec = { ...spec, fingerprint: value };
+      else if (option === 'prompt')
+        spec = { ...spec, prefix: { blocks: this.#blocksOf(value), workUsPerBlock: workUs / 5 } };
       else if (option === 'zone') spec = { ...spec, needs: { ...NO_NEEDS, ...spec.needs, zone: value } };
       else if (option === 'context')
         spec = { ...spec, needs: { ...NO_NEEDS, ...spec.needs, contextTokens: Number(value) } };
       else throw new Error(`Unknown option ${option}`);
     }
     this.#checked.submit(spec);
+  }
+
+  /** A block stands for everything up to it. */
+  #blocksOf(prompt: string): readonly number[] {
+    const words = prompt.split('/');
+    return words.map((_, at) => {
+      const beginning = words.slice(0, at + 1).join('/');
+      const id = this.#blockIds.get(beginning) ?? this.#blockIds.size;
+      this.#blockIds.set(beginning, id);
+      return id;
+    });
+  }
+
+  /** What the node really keeps: every block that it ever computed. */
+  #workOn(nodeId: string, taskId: number): number {
+    const spec = this.#checked.specs.get(taskId);
+    if (spec === undefined) return 1;
+    const { blocks, workUsPerBlock } = spec.prefix ?? { blocks: [], workUsPerBlock: 0 };
+    const kept = this.#kept.get(nodeId) ?? new Set();
+    const missing = blocks.findIndex((block) => !kept.has(block));
+    this.#kept.set(nodeId, new Set([...kept, ...blocks]));
+    return spec.workUs - (missing < 0 ? blocks.length : missing) * workUsPerBlock;
   }
 
   #playTask(verb: string, rest: Words): boolean {
@@ -205,7 +234,7 @@ class Story {
     for (const [taskId, { nodeId, attempt, takenAt, isAborted }] of world.permits) {
       const known = this.#ends.get(taskId);
       if (known?.attempt !== attempt) {
-        const workUs = world.specs.get(taskId)?.workUs ?? 1;
+        const workUs = this.#workOn(nodeId, taskId);
         this.#ends.set(taskId, { attempt, at: takenAt + workUs / (this.#speeds.get(nodeId) ?? 1) });
         this.#order.push(taskId);
       }

@@ -12,6 +12,7 @@ import type { SchedulerConfig } from '../config/types.ts';
 import type { AcceleratorMemory } from '../overload/accelerator-memory.ts';
 import type { NodeGroup } from '../placement/bulkhead.ts';
 import type { Seat } from '../placement/pool.ts';
+import type { PrefixHolder } from '../placement/prefix-index.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { ModelOffer } from '../request/needs.ts';
 import type { NodeSpec } from '../scheduler/events.ts';
@@ -42,6 +43,8 @@ export class NodeRecord extends NodeNumbers {
   breakers: Map<string, ModelOnNode> | null = null;
   /** Its node group, and what the group counts of it; see placement/bulkhead.ts. */
   group: NodeGroup | null = null;
+  /** What it is believed to keep of prompts; null where it keeps nothing that we know of. */
+  prefixes: PrefixHolder<NodeRecord> | null = null;
   /** Learned bound on tasks at once; null for a node that states slots. */
   concurrency: ConcurrencyLimit | null = null;
   /** Whether it serves a single model: then the overall rate is that model's, and nothing is ever swapped. */
@@ -297,7 +300,8 @@ export class NodeRecord extends NodeNumbers {
   start(task: TaskRecord, now: MonoUs): void {
     this.#integrate(now);
     task.inflightUsAtStart = this.inflightUs;
-    this.boundUs = this.remainingUs(now) + task.workUs + task.swapUs * this.speed(this.running.length + 1);
+    this.boundUs =
+      this.remainingUs(now) + task.workUs - task.savedUs + task.swapUs * this.speed(this.running.length + 1);
     this.progressAt = now;
     this.lastUsedAt = now;
     task.runningIndex = this.running.push(task) - 1;

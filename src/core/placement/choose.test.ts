@@ -9,6 +9,7 @@ import type { TaskRecord } from '../queue/task-record.ts';
 import { NO_NEEDS } from '../request/needs.ts';
 import { type ChooseContext, choose, emptyChoice, serviceUs } from './choose.ts';
 import { Fleet } from './fleet.ts';
+import { PrefixIndex } from './prefix-index.ts';
 
 const CONFIG = defaultSchedulerConfig();
 
@@ -24,7 +25,7 @@ class World {
   /** Nodes of distinct speeds, from 0.1 to 4 of the reference, each proven. */
   constructor(nodes: number, seed: number) {
     this.prng = createPrng(seed);
-    this.context = { config: CONFIG, prng: this.prng, now: 0 };
+    this.context = { config: CONFIG, prng: this.prng, now: 0, prefixes: new PrefixIndex() };
     for (let i = 0; i < nodes; i++) {
       const node = new NodeRecord(nodeSpec(`n${i}`), i);
       node.restoreRate('', 0.1 * 40 ** ((i + this.prng.nextRatio()) / nodes), 50);

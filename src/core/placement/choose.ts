@@ -1,18 +1,23 @@
 /**
  * Earliest completion time: where a task would be done first, with room now and among the busy.
  *
- *   completion(node) = wait for room + what waiting tasks reserved + swap + work / rate(model, inflight) x rank penalty
+ *   completion(node) = wait for room + what waiting tasks reserved + swap
+ *                      + (work - what the node keeps of its prompt) / rate(model, inflight) x rank penalty
  *
- * Candidates are the tops of the pools' buckets, so the cost does not depend on the number of nodes. Near-ties among
- * nodes with room break towards the resident model, then least bound work, then a seeded draw.
+ * Candidates are the tops of the pools' buckets and the few nodes that keep most of the prompt, so the cost does not depend
+ * on the number of nodes. Near-ties among nodes with room break towards the resident model, then the prompt that is kept,
+ * then least bound work, then a seeded draw. Nothing else favours a node that keeps a prompt: where it is busy or slow for
+ * the load that it has, the task goes where it is done sooner, and from then on that node keeps the prompt too.
  */
 import type { Prng } from '../../base/prng.ts';
-import type { DurationUs, MonoUs } from '../../base/units.ts';
+import type { DurationUs, MonoUs, RefUs } from '../../base/units.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
+import type { TaskPrefix } from '../request/task.ts';
 import { isShutFor } from './eligibility.ts';
 import type { Bucket, Pool, Seat, SeatGroup } from './pool.ts';
+import type { PrefixIndex } from './prefix-index.ts';
 
 /** A swap is priced above its time: it also costs the next task of the model that leaves. */
 const SWAP_PRICE = 2;
@@ -22,6 +27,10 @@ const TIES_WITH_EXCLUSIONS_MAX = 16;
 /** In a pool of nodes with many models, one whose breaker of this model is open is passed over, within this bound. */
 const SHUT_SEATS_MAX = 64;
 const REFRESHES_MAX = 4;
+/** What is left of a task whose whole prompt is kept, at least: something is always computed. */
+const LEFT_SHARE_MIN = 1 / 20;
+/** Part of what should be saved that deadlines count on: what a node keeps is believed, not known. */
+const SURELY_SAVED_SHARE = 1 / 2;
 
 export interface Choice {
   /** Best seat with room, and when the task would be done there; null when there is none. */
@@ -40,27 +49,50 @@ export function emptyChoice(): Choice {
 export interface ChooseContext {
   readonly config: SchedulerConfig;
   readonly prng: Prng;
+  readonly prefixes: PrefixIndex<NodeRecord>;
   now: MonoUs;
 }
 
 /** Time the node needs for the task once it starts, swap included. */
 export function serviceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
   return (
-    swapUs(node, task, context.config) + task.workUs / node.nextRateOf(task.spec.model, task.modelNumber)
+    swapUs(node, task, context.config) +
+    leftUs(node, task, context) / node.nextRateOf(task.spec.model, task.modelNumber)
   );
 }
 
 /** The same as placement ranks it: a swap counts for more than its time. */
 export function rankedUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
-  const workUs = task.workUs / node.nextRateOf(task.spec.model, task.modelNumber);
-  return SWAP_PRICE * swapUs(node, task, context.config) + workUs;
+  return (
+    SWAP_PRICE * swapUs(node, task, context.config) +
+    leftUs(node, task, context) / node.nextRateOf(task.spec.model, task.modelNumber)
+  );
+}
+
+/** Work that the node has to do for the task. */
+function leftUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): RefUs {
+  return task.prefix === null ? task.workUs : task.workUs - savedUs(node, task, context);
 }
 
 /** Time until what the deadline bounds is done: the first byte of a stream, else the whole task. */
 export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
-  return (
-    swapUs(node, task, context.config) +
-    task.deadlineWorkUs / node.nextRateOf(task.spec.model, task.modelNumber)
+  let workUs = task.deadlineWorkUs;
+  // A prompt is computed before the first byte.
+  if (task.prefix !== null)
+    workUs = Math.max(workUs * LEFT_SHARE_MIN, workUs - savedUs(node, task, context) * SURELY_SAVED_SHARE);
+  return swapUs(node, task, context.config) + workUs / node.nextRateOf(task.spec.model, task.modelNumber);
+}
+
+/** Work that the node need not do again, as it is believed to keep a part of the prompt. O(log blocks). */
+export function savedUs(
+  { prefixes }: NodeRecord,
+  { prefix, workUs }: TaskRecord,
+  { prefixes: index }: ChooseContext,
+): RefUs {
+  if (prefix === null || prefixes === null) return 0;
+  return Math.min(
+    workUs * (1 - LEFT_SHARE_MIN),
+    index.matched(prefixes, prefix.blocks) * prefix.workUsPerBlock,
   );
 }
 
@@ -71,6 +103,7 @@ export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: C
 export function choose(pools: readonly Pool[], task: TaskRecord, context: ChooseContext, out: Choice): void {
   reset(out);
   const loads = context.config.placement.swapMs > 0;
+  if (task.prefix !== null && context.prefixes.size > 0) considerHolders(pools, task, context, out);
   for (let at = 0; at < pools.length; at++) {
     const pool = pools[at] as Pool;
     if (pool.group !== null && pool.group.shutsOut(task)) continue;
@@ -111,7 +144,6 @@ function reset(choice: Choice): void {
 function considerRoomy(group: SeatGroup, task: TaskRecord, context: ChooseContext, out: Choice): void {
   const { roomy } = group;
   let limit = Math.min(roomy.size, task.triedNodes === null ? TIES_MAX : TIES_WITH_EXCLUSIONS_MAX);
-  const tie = context.config.placement.nearTieRatio;
   for (let index = 0; index < limit; index++) {
     const seat = roomy.at(index) as Seat;
     if (isShutFor(seat.node, task.spec.model, context)) {
@@ -119,22 +151,31 @@ function considerRoomy(group: SeatGroup, task: TaskRecord, context: ChooseContex
       continue;
     }
     if (task.triedNodes?.includes(seat.node.spec.id)) continue;
-    const doneAt = context.now + rankedUs(seat.node, task, context) / seat.node.rankFactor;
-    const span = doneAt - context.now;
-    const bestSpan = out.roomyDoneAt - context.now;
-    if (span > bestSpan * (1 + tie)) continue;
-    const isTie = out.roomy !== null && span >= bestSpan * (1 - tie);
-    if (isTie && !winsTie(seat.node, (out.roomy as Seat).node, task, context)) continue;
-    out.roomy = seat;
-    out.roomyDoneAt = doneAt;
+    compareRoomy(seat, task, context, out);
   }
 }
 
-/** Among near-ties: the resident model, then least bound work, then a draw. */
+function compareRoomy(seat: Seat, task: TaskRecord, context: ChooseContext, out: Choice): void {
+  const tie = context.config.placement.nearTieRatio;
+  const doneAt = context.now + rankedUs(seat.node, task, context) / seat.node.rankFactor;
+  const span = doneAt - context.now;
+  const bestSpan = out.roomyDoneAt - context.now;
+  if (span > bestSpan * (1 + tie)) return;
+  const isTie = out.roomy !== null && span >= bestSpan * (1 - tie);
+  if (isTie && !winsTie(seat.node, (out.roomy as Seat).node, task, context)) return;
+  out.roomy = seat;
+  out.roomyDoneAt = doneAt;
+}
+
+/** Among near-ties: the resident model, then the prompt that is kept, then least bound work, then a draw. */
 function winsTie(a: NodeRecord, b: NodeRecord, task: TaskRecord, context: ChooseContext): boolean {
   const { model } = task.spec;
   const residency = Number(a.residentModel === model) - Number(b.residentModel === model);
   if (residency !== 0 && !a.isSingleModel) return residency > 0;
+  if (task.prefix !== null) {
+    const saved = a === b ? 0 : savedUs(a, task, context) - savedUs(b, task, context);
+    if (saved !== 0) return saved > 0;
+  }
   const bound = a.remainingUs(context.now) - b.remainingUs(context.now);
   if (bound !== 0) return bound < 0;
   return context.prng.nextUint32() < 0x8000_0000;
@@ -150,11 +191,39 @@ function considerBusy(group: SeatGroup, task: TaskRecord, context: ChooseContext
     const startAt = seat.node.roomAt(context.now) + seat.node.reservedUs;
     // Before the model's own rate is looked up: could it win at the best ratio that any model has shown?
     if (startAt + task.workUs / (seat.node.nextRate * seat.pool.modelSpread) >= out.busyDoneAt) continue;
-    const doneAt = startAt + rankedUs(seat.node, task, context) / seat.node.rankFactor;
-    if (doneAt >= out.busyDoneAt) continue;
-    out.busy = seat;
-    out.busyDoneAt = doneAt;
-    out.busyStartAt = startAt;
+    compareBusy(seat, startAt, { task, context, out });
+  }
+}
+
+interface Comparison {
+  readonly task: TaskRecord;
+  readonly context: ChooseContext;
+  readonly out: Choice;
+}
+
+function compareBusy(seat: Seat, startAt: MonoUs, { task, context, out }: Comparison): void {
+  const doneAt = startAt + rankedUs(seat.node, task, context) / seat.node.rankFactor;
+  if (doneAt >= out.busyDoneAt) return;
+  out.busy = seat;
+  out.busyDoneAt = doneAt;
+  out.busyStartAt = startAt;
+}
+
+/** The nodes that keep most of the prompt, wherever they lie in their buckets. */
+function considerHolders(
+  pools: readonly Pool[],
+  task: TaskRecord,
+  context: ChooseContext,
+  out: Choice,
+): void {
+  for (const { owner: node } of context.prefixes.longest((task.prefix as TaskPrefix).blocks)) {
+    if (task.triedNodes?.includes(node.spec.id) || isShutFor(node, task.spec.model, context)) continue;
+    if (node.group !== null && node.group.shutsOut(task)) continue;
+    for (const seat of node.seats) {
+      if (seat.bucket === null || !pools.includes(seat.pool)) continue;
+      if (seat.hasRoom) compareRoomy(seat, task, context, out);
+      else compareBusy(seat, node.roomAt(context.now) + node.reservedUs, { task, context, out });
+    }
   }
 }
 

@@ -19,8 +19,9 @@ const PREDICTED_US = 10;
 const FIRST_BYTE_LIMIT_US = 11;
 const IDLE_LIMIT_US = 12;
 const CHARGED_US = 13;
+const SAVED_US = 14;
 /** How many there are; a row has a power of two, so that none begins inside a cache line more than it must. */
-const NUMBERS = 14;
+const NUMBERS = 15;
 const ROWS: NumberRows = new NumberRows(16);
 
 const IS_RUNNING = 1 << 0;
@@ -173,6 +174,15 @@ export class TaskNumbers {
 
   set chargedUs(value: RefUs) {
     this.#cells[this.#at + CHARGED_US] = value;
+  }
+
+  /** Work that its node was believed to have done already when the attempt under way was decided. */
+  get savedUs(): RefUs {
+    return this.#cells[this.#at + SAVED_US] as number;
+  }
+
+  set savedUs(value: RefUs) {
+    this.#cells[this.#at + SAVED_US] = value;
   }
 
   get isRunning(): boolean {

@@ -10,7 +10,7 @@ import type { Standing } from '../admission/retry-shed.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Reservation } from '../limits/index.ts';
 import type { ModelLadder } from '../overload/model-ladder.ts';
-import type { TaskSpec } from '../request/task.ts';
+import type { TaskPrefix, TaskSpec } from '../request/task.ts';
 import { TaskNumbers } from './task-numbers.ts';
 import type { Flow, ServedCounter } from './flow.ts';
 import type { LaneFlow, Octave } from './lane-flow.ts';
@@ -36,6 +36,8 @@ export class TaskRecord extends TaskNumbers {
 
   /** As it runs: a lesser one than was submitted once an alternative was taken. */
   spec: TaskSpec;
+  /** How its prompt begins, or null. */
+  prefix: TaskPrefix | null = null;
   /** Index of the alternative that stands in, or -1; those before it were taken or passed over. */
   alternative = -1;
   /** The fleet's number of its model, or -1. */
@@ -124,6 +126,7 @@ export class TaskRecord extends TaskNumbers {
     this.spec = spec;
     this.workUs = Math.max(1, Math.round(spec.workUs));
     this.deadlineWorkUs = boundedWorkUs(spec, this.workUs);
+    this.prefix = spec.prefix ?? null;
     this.modelNumber = -1;
   }
 }

@@ -5,6 +5,20 @@ import type { Alternative } from '../degrade/alternative.ts';
 import type { Bytes, ClassName, ModelId, MonoUs, RefUs, TaskId, TenantId, Tokens } from '../../base/units.ts';
 import type { Needs } from './needs.ts';
 
+/** Most blocks of a prompt that are considered; what follows is computed anew. */
+export const PREFIX_BLOCKS_MAX = 512;
+
+/** How a prompt begins, for nodes that keep what they have computed of prompts. */
+export interface TaskPrefix {
+  /**
+   * Ids of the prompt's blocks from its beginning, at most `PREFIX_BLOCKS_MAX`. Each covers all before it, the model and who
+   * may share it: equal ids are equal beginnings.
+   */
+  readonly blocks: readonly number[];
+  /** Work that a node saves for each of them that it still keeps. */
+  readonly workUsPerBlock: RefUs;
+}
+
 export interface TaskSpec {
   /** Unique and growing; the caller numbers tasks in order of arrival. */
   readonly id: TaskId;
@@ -39,6 +53,8 @@ export interface TaskSpec {
   readonly promptTokens?: Tokens;
   /** How often the client has tried before, as it says itself; absent or 0 for a first attempt. */
   readonly retryCount?: number;
+  /** Absent where no node is known to keep prompts, or the request has none. */
+  readonly prefix?: TaskPrefix | undefined;
 }
 
 /** What the edge knows of a request's size; turned into work by the model's profile. */

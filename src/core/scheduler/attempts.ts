@@ -144,11 +144,12 @@ function succeeded(
   const actualUs =
     usage === undefined ? task.workUs : workModelOf(state, task.spec.model).actual(usage, task.workUs);
   const inflight = node.meanInflight(task, state.now);
-  // Loading is no work; who was faster than that had the model loaded.
+  // Loading is no work; who was faster than that had the model loaded. Nor is what was kept of the prompt, whose saving
+  // would count twice.
   const workedUs = done.elapsedUs > task.swapUs ? done.elapsedUs - task.swapUs : done.elapsedUs;
-  node.learn(task.spec.model, actualUs, workedUs, inflight);
-  if (node.concurrency !== null)
-    limitServed(state, node, { workUs: actualUs, elapsedUs: workedUs, inflight });
+  const doneUs = Math.max(1, actualUs - task.savedUs);
+  node.learn(task.spec.model, doneUs, workedUs, inflight);
+  if (node.concurrency !== null) limitServed(state, node, { workUs: doneUs, elapsedUs: workedUs, inflight });
   state.margin.observe(done.elapsedUs, task.predictedUs);
   state.budget.deposit(actualUs, state.config.retry);
   state.preemptions.budget.deposit(actualUs, state.config.preemption);
@@ -156,7 +157,7 @@ function succeeded(
   if (isEvidence(node, task.decidedAt)) {
     const { healthMin } = state.config.placement;
     const pace = node.paceOf(task.spec.model);
-    afterSuccess(state, node, task, pace.record(actualUs, workedUs, inflight, healthMin));
+    afterSuccess(state, node, task, pace.record(doneUs, workedUs, inflight, healthMin));
   }
   // It broke a node before and was served now: it was not the cause.
   if (task.brokenNodes > 0) state.poison.forgive(task.fingerprint);

@@ -14,7 +14,7 @@ import type { DurationUs, MonoUs } from '../../base/units.ts';
 import { bestServiceUs, laneDrainUs } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { NodeGroup } from '../placement/bulkhead.ts';
-import { choose, deadlineServiceUs, rankedUs, serviceUs, swapUs } from '../placement/choose.ts';
+import { choose, deadlineServiceUs, rankedUs, savedUs, serviceUs, swapUs } from '../placement/choose.ts';
 import { isShutFor } from '../placement/eligibility.ts';
 import type { Seat } from '../placement/pool.ts';
 import type { Lane } from '../queue/lane.ts';
@@ -280,7 +280,24 @@ function affordableUs(state: SchedulerState, lane: Lane): DurationUs {
 
 /** The best open node, free at once, must do it by the deadline with the margin that measured errors ask for. */
 function canStillBeDone(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
-  return state.now + bestServiceUs(lane, task) * marginOf(state) <= task.deadlineAt;
+  const margin = marginOf(state);
+  if (state.now + bestServiceUs(lane, task) * margin <= task.deadlineAt) return true;
+  return task.prefix !== null && isKeptInTime(state, lane, { task, margin });
+}
+
+/** Whether a node that keeps much of the prompt would do the task in time, free at once. For where no other one would. */
+export function isKeptInTime(
+  state: SchedulerState,
+  lane: Lane,
+  { task, margin }: { readonly task: TaskRecord; readonly margin: number },
+): boolean {
+  const { context, now } = state;
+  for (const { owner } of context.prefixes.longest(task.prefix?.blocks ?? [])) {
+    const isOpen = owner.seats.some((seat) => seat.isIndexed && lane.pools.includes(seat.pool));
+    if (!isOpen || !mayRunOn(state, task, owner)) continue;
+    if (now + deadlineServiceUs(owner, task, context) * margin <= task.deadlineAt) return true;
+  }
+  return false;
 }
 
 function shouldStart(state: SchedulerState, task: TaskRecord, roomy: Seat): boolean {
@@ -353,6 +370,7 @@ export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node
   dequeue(state, task);
   task.predictedUs = serviceUs(node, task, state.context);
   task.swapUs = swapUs(node, task, state.config);
+  task.savedUs = task.prefix === null ? 0 : savedUs(node, task, state.context);
   setLimits(state, lane, task, node);
   if (node.concurrency !== null) limitStarting(state, node);
   task.isRunning = true;
@@ -366,6 +384,8 @@ export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node
   state.counts.running += 1;
   if (node.breakers !== null) noteProbe(state, node, task);
   node.start(task, state.now);
+  if (task.prefix !== null && node.prefixes !== null)
+    state.context.prefixes.use(node.prefixes, task.prefix.blocks);
   task.startInflight = node.running.length;
   for (const seat of node.seats) seat.pool.noteWork(task.workUs);
   state.fleet.place(node, state.now, state.config);

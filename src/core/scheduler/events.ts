@@ -29,6 +29,8 @@ export interface NodeSpec {
   readonly heartbeats: boolean;
   /** Whether the engine frees a task's place when it is aborted. Absent: it does. */
   readonly canAbort?: boolean;
+  /** Blocks of prompts that its engine keeps after use, as tasks count them; absent or 0: none that we know of. */
+  readonly prefixBlocks?: number;
 }
 
 /** What of a node survives a restart. */

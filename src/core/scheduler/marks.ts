@@ -107,6 +107,7 @@ export function eject(state: SchedulerState, node: NodeRecord): void {
   // What it did goes on being told until it has proven itself: an error never improves a score.
   node.failures.acquit();
   node.breakers = null;
+  forgetPrefixes(state, node);
 }
 
 export function probed(state: SchedulerState, node: NodeRecord, alive: boolean): void {
@@ -140,7 +141,13 @@ export function nodeTimerFired(state: SchedulerState, node: NodeRecord): void {
 }
 
 function suspect(state: SchedulerState, node: NodeRecord): void {
+  forgetPrefixes(state, node);
   node.suspectUntil = Math.max(node.suspectUntil, state.now + state.config.health.suspectLeaseMs * 1_000);
+}
+
+/** Who was out of reach may come back from a restart, with nothing of what it kept. */
+function forgetPrefixes(state: SchedulerState, node: NodeRecord): void {
+  if (node.prefixes !== null) state.context.prefixes.forget(node.prefixes);
 }
 
 /** Never while no other node could take its work. */

@@ -67,6 +67,7 @@ function registerNode(state: SchedulerState, spec: NodeSpec, memory: NodeMemory 
     state.out.nodeState(spec.id, node.state);
   }
   holdToLimit(state, node);
+  expectPrefixes(state, node);
   node.heartbeatDueAt = spec.heartbeats
     ? state.now + state.config.health.suspectAfterMs * 1_000
     : Number.POSITIVE_INFINITY;
@@ -74,11 +75,21 @@ function registerNode(state: SchedulerState, spec: NodeSpec, memory: NodeMemory 
   dispatchNode(state, node);
 }
 
+/** Whether it keeps prompts, and how much of them, is its own statement. */
+function expectPrefixes(state: SchedulerState, node: NodeRecord): void {
+  const { prefixes } = state.context;
+  const stated = node.spec.prefixBlocks ?? 0;
+  if (node.prefixes !== null) prefixes.restate(node.prefixes, stated);
+  else if (stated > 0) node.prefixes = prefixes.join(node, stated);
+}
+
 /** Running tasks keep their permits until their attempts end; what no node can serve any more is evicted. */
 function removeNode(state: SchedulerState, node: NodeRecord): void {
   if (node.timer.isInHeap) state.nodeTimers.remove(node.timer);
   state.fleet.unseat(node);
   forgetNode(state, node);
+  if (node.prefixes !== null) state.context.prefixes.leave(node.prefixes);
+  node.prefixes = null;
   node.state = 'gone';
   state.out.nodeState(node.spec.id, 'gone');
   for (const lane of state.fleet.lanes.values()) {

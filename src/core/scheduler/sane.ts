@@ -9,7 +9,7 @@ import type { FailureMemory } from '../health/failure-score.ts';
 import type { ModelMemory } from '../health/model-breakers.ts';
 import type { AttemptResult } from '../request/outcome.ts';
 import { STRIKE_US, type Strike } from '../retry/poison.ts';
-import type { TaskSpec, Usage } from '../request/task.ts';
+import { PREFIX_BLOCKS_MAX, type TaskPrefix, type TaskSpec, type Usage } from '../request/task.ts';
 import type { NodeMemory, NodeSpec } from './events.ts';
 
 /** Eleven days of the reference accelerator: a thousand such tasks still add up exactly. */
@@ -23,6 +23,8 @@ const SLOTS_MAX = 100_000;
 const EJECTIONS_MAX = 64;
 /** No client repeats itself more often; beyond this the number says nothing more. */
 const RETRY_COUNT_MAX = 100;
+/** More than any node keeps; what is kept here is bounded elsewhere. */
+const PREFIX_BLOCKS_STATED_MAX = 1e9;
 /** Remembered of one node: as many breakers as it may offer models twice over, and its bodies. */
 const BREAKERS_MAX = 2_000;
 const STRIKES_MAX = 64;
@@ -45,11 +47,13 @@ export function saneTask(spec: TaskSpec, now: MonoUs): TaskSpec {
     firstByteWorkUs === spec.firstByteWorkUs &&
     bytes === spec.bytes &&
     deadlineAt === spec.deadlineAt &&
+    (spec.prefix === undefined || isSanePrefix(spec.prefix)) &&
     (spec.alternatives === undefined || spec.alternatives.every(isSaneAlternative));
   if (isSane) return spec;
   // By name, since it may be worked out when it is asked for, and then it is no member that is spread.
   const { fingerprint } = spec;
   const alternatives = spec.alternatives?.map(saneAlternative);
+  const prefix = spec.prefix === undefined ? undefined : sanePrefix(spec.prefix);
   return {
     ...spec,
     fingerprint,
@@ -61,6 +65,18 @@ export function saneTask(spec: TaskSpec, now: MonoUs): TaskSpec {
     alternatives,
     tokens,
     promptTokens,
+    prefix,
+  };
+}
+
+function isSanePrefix({ blocks, workUsPerBlock }: TaskPrefix): boolean {
+  return blocks.length <= PREFIX_BLOCKS_MAX && workUsPerBlock === within(workUsPerBlock, 0, WORK_US_MAX);
+}
+
+function sanePrefix({ blocks, workUsPerBlock }: TaskPrefix): TaskPrefix {
+  return {
+    blocks: blocks.slice(0, PREFIX_BLOCKS_MAX),
+    workUsPerBlock: within(workUsPerBlock, 0, WORK_US_MAX),
   };
 }
 
@@ -90,7 +106,9 @@ function saneAlternative(alternative: Alternative): Alternative {
 
 export function saneNode(spec: NodeSpec): NodeSpec {
   const slots = within(spec.slots, 0, SLOTS_MAX);
-  return slots === spec.slots ? spec : { ...spec, slots };
+  const prefixBlocks = within(spec.prefixBlocks ?? 0, 0, PREFIX_BLOCKS_STATED_MAX);
+  const isSane = slots === spec.slots && prefixBlocks === (spec.prefixBlocks ?? 0);
+  return isSane ? spec : { ...spec, slots, prefixBlocks };
 }
 
 /** A remembered ejection is a lease too: it never lasts longer than a fresh one could. */

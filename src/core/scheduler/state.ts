@@ -19,6 +19,7 @@ import { type Choice, type ChooseContext, emptyChoice } from '../placement/choos
 import { Ladder } from '../overload/ladder.ts';
 import { groupsOf } from '../placement/bulkhead.ts';
 import { Fleet } from '../placement/fleet.ts';
+import { PrefixIndex } from '../placement/prefix-index.ts';
 import { DeadlineWheel } from '../queue/deadline-wheel.ts';
 import { ClassRecord, effectiveWeights, Flow, type Holding } from '../queue/flow.ts';
 import type { Lane } from '../queue/lane.ts';
@@ -151,7 +152,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
     workModels: new Map(),
     choice: emptyChoice(),
     held: new HeldTasks(),
-    context: { config, prng, now: 0 },
+    context: { config, prng, now: 0, prefixes: new PrefixIndex() },
     prng,
     heldLanes: new Set(),
     heldRecheckAt: Number.POSITIVE_INFINITY,

@@ -14,7 +14,7 @@ import { NO_RETRY, type Outcome, type RejectReason, type RetryHint } from '../re
 import type { TaskSpec } from '../request/task.ts';
 import { shedByLadder } from './shed-by-ladder.ts';
 import { isShutEverywhere, modelRefusal, releaseModelProbe, shutCause } from './breakers.ts';
-import { assign, dispatchArrival, hasRoom } from './dispatch.ts';
+import { assign, dispatchArrival, hasRoom, isKeptInTime } from './dispatch.ts';
 import { preemptFor } from './preempt.ts';
 import { doubtfulNodeFor, idleNodeFor, makeWay } from './make-way.ts';
 import { afterRestart, classReturn, keepPlace, nextLook, retryHint, soonestReturn } from './retry-hint.ts';
@@ -87,7 +87,8 @@ function enterLane(state: SchedulerState, lane: Lane, task: TaskRecord): Rejecti
     const leastUs = Math.ceil(admission.serviceTimesMin * bestUs);
     task.deadlineAt = Math.max(task.deadlineAt, task.submittedAt + leastUs);
   }
-  if (state.now + bestUs > task.deadlineAt) {
+  const isTooSlow = state.now + bestUs > task.deadlineAt;
+  if (isTooSlow && !(task.prefix !== null && isKeptInTime(state, lane, { task, margin: 1 }))) {
     const doubtful = doubtfulNodeFor(state, lane, task);
     return doubtful === null ? TOO_SLOW : admit(state, lane, task, doubtful);
   }

@@ -171,6 +171,7 @@ function taskOf(user: UserRecord, now: MonoUs): TaskSpec {
     fingerprint: user.fingerprint,
     tokens: size.tokens,
     promptTokens: size.promptTokens,
+    prefix: size.prefix,
     retryCount: users.tellsCount ? tries - 1 : 0,
   };
 }

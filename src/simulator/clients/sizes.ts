@@ -4,6 +4,7 @@
  */
 import { assertNever, invariant } from '../../base/assert.ts';
 import type { Bytes, DurationUs, Ratio, RefUs, Tokens } from '../../base/units.ts';
+import { PREFIX_BLOCKS_MAX, type TaskPrefix } from '../../core/request/index.ts';
 import { referenceWorkUs } from '../../hardware/reference-work.ts';
 import type { Demand } from '../machines/machine.ts';
 import type { StreamSpec } from '../scenario/types.ts';
@@ -25,6 +26,8 @@ export interface Size {
   readonly promptTokens: Tokens;
   /** Prompt and output. */
   readonly tokens: Tokens;
+  /** How the prompt begins, where the demand tells its blocks. */
+  readonly prefix: TaskPrefix | undefined;
 }
 
 export type SizeLaw = (draws: Draws) => Size;
@@ -97,7 +100,17 @@ export function sizeOf(demand: Demand, stream: StreamSpec, { bestServiceUs }: Si
     bytes: HEAD_BYTES + BYTES_PER_TOKEN * promptTokens,
     promptTokens,
     tokens: promptTokens + (demand.kind === 'text' ? demand.outputTokens : 0),
+    prefix: prefixOf(demand),
   };
+}
+
+/** All blocks of a prompt save the same: its prefill, divided evenly. */
+function prefixOf(demand: Demand): TaskPrefix | undefined {
+  if (demand.kind !== 'text' || demand.blocks === undefined || demand.blocks.length === 0) return undefined;
+  const { blocks, promptTokens } = demand;
+  const alone: Demand = { kind: 'text', promptTokens, outputTokens: 1 };
+  const promptUs = referenceWorkUs(alone) - referenceWorkUs({ ...alone, promptTokens: 1 });
+  return { blocks: blocks.slice(0, PREFIX_BLOCKS_MAX), workUsPerBlock: Math.round(promptUs / blocks.length) };
 }
 
 function promptTokensOf(demand: Demand): Tokens {

@@ -53,6 +53,7 @@ function specOf(group: NodeGroup, id: NodeId): NodeSpec {
     labels: group.zone === '' ? {} : { zone: group.zone },
     heartbeats: group.heartbeats,
     canAbort: group.canAbort,
+    ...(engine.kind === 'text-batch' ? { prefixBlocks: engine.prefixBlocksMax } : {}),
   };
 }
 

@@ -13,6 +13,7 @@ import type { Ending, Group } from './group.ts';
 import { bucketOf } from './log-histogram.ts';
 import { Phases } from './phases.ts';
 import { type Disturbance, Recovery } from './recovery.ts';
+import { Prefixes } from './prefixes.ts';
 import type { NodeReport, PolicyReport } from './report.ts';
 import { type Levels, SAMPLED_ENDS, type Sampler } from './sampler.ts';
 import { Tenants, type Window } from './tenants.ts';
@@ -61,6 +62,7 @@ export class Recorder implements Observer, UserObserver {
   readonly #phases: Phases;
   readonly #waitBounds: WaitBounds;
   readonly #recovery: Recovery | undefined;
+  readonly #prefixes: Prefixes | undefined;
   readonly #watchedClass: number;
   readonly #queued: number[];
   readonly #ending: Ending = {
@@ -92,6 +94,7 @@ export class Recorder implements Observer, UserObserver {
     this.#phases = new Phases({ changes: options.changes, window, classes });
     this.#waitBounds = new WaitBounds({ shares: options.classShares, fastestRate: options.fastestRate });
     this.#recovery = disturbance === undefined ? undefined : new Recovery(disturbance, options.deadlineUs);
+    this.#prefixes = Prefixes.of(nodes);
     this.#watchedClass = Math.min(1, classes.length - 1);
     this.#queued = classes.map(() => 0);
   }
@@ -131,6 +134,7 @@ export class Recorder implements Observer, UserObserver {
     this.#running += 1;
     if (job.attempts > 1) return;
     this.#dispatched += 1;
+    this.#prefixes?.asked(job.demand);
     const { user, submittedAt } = job;
     this.#waitBounds.starts(job, now - submittedAt);
     this.#waited(job, now - submittedAt);
@@ -174,6 +178,7 @@ export class Recorder implements Observer, UserObserver {
     for (const job of open) if (job.firstSentAt < 0) this.#gaveUpWaiting(job, facts.now);
     const { classes, streams, nodes, window } = this.#options;
     const swaps = nodes.reduce((sum, { machine }) => sum + machine.swaps, 0);
+    const nodeReports = nodes.map((_, index) => this.#nodeReport(index));
     return {
       decisionHash: facts.decisionHash,
       requests: this.#requests,
@@ -191,7 +196,8 @@ export class Recorder implements Observer, UserObserver {
       bySize: this.#cells.bySize(),
       ...optional('byPhase', this.#phases.report()),
       ...optional('waitBound', this.#waitBounds.report()),
-      nodes: Object.fromEntries(nodes.map(({ spec }, index) => [spec.id, this.#nodeReport(index)])),
+      nodes: Object.fromEntries(nodes.map(({ spec }, index) => [spec.id, nodeReports[index] as NodeReport])),
+      ...optional('prefixes', this.#prefixes?.report(nodeReports)),
       ...this.#recoveries(facts.now),
     };
   }

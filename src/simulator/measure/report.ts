@@ -66,6 +66,20 @@ export interface PhaseReport {
   readonly byClass: Readonly<Record<string, GroupReport>>;
 }
 
+/** What nodes had of prompts that begin alike. */
+export interface PrefixReport {
+  /** Blocks of prompts that nodes looked up. */
+  readonly blocksAsked: number;
+  /** Those that the node still kept, over all; and the same of one cache as large as those of all nodes together. */
+  readonly hitRatio: Ratio;
+  readonly sharedHitRatio: Ratio;
+  /** One over the other. */
+  readonly hitOfShared: Ratio;
+  /** What following prompts costs in balance: the most that a node computed, and the most true work served, over the mean. */
+  readonly busyMaxOfMean: number;
+  readonly workMaxOfMean: number;
+}
+
 export interface PolicyReport {
   readonly decisionHash: string;
   /** Tries, each submitted once. */
@@ -77,6 +91,8 @@ export interface PolicyReport {
   /** Time that machines computed over time, by their share of capacity. */
   readonly busyRatio: Ratio;
   readonly swapsPerRequest: Ratio;
+  /** Absent where no node keeps prompts. */
+  readonly prefixes?: PrefixReport;
   /** Of the served work of tenants that always had something waiting; absent when fewer than two had. */
   readonly jain?: Ratio;
   /** Most requests that were known and had no outcome. */

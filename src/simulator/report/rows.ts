@@ -39,6 +39,10 @@ function rowSpecs(report: PolicyReport, { policies }: VariantRuns): readonly Row
   ];
   const optional: readonly RowSpec[] = [
     { label: 'swaps per request', path: 'swapsPerRequest', sort: 'number' },
+    { label: 'prompt blocks that nodes kept', path: 'prefixes.hitRatio', sort: 'percent' },
+    { label: '… of what one cache would', path: 'prefixes.hitOfShared', sort: 'percent' },
+    { label: 'busiest node over the mean', path: 'prefixes.busyMaxOfMean', sort: 'number' },
+    { label: 'most work of a node over the mean', path: 'prefixes.workMaxOfMean', sort: 'number' },
     { label: 'Jain fairness of tenants', path: 'jain', sort: 'number' },
     { label: 'back to normal after', path: 'recoverySeconds', sort: 'seconds' },
   ];

@@ -1,0 +1,100 @@
+/** Nodes that keep what they computed of prompts, through the whole scheduler. */
+import { describe, expect, test } from 'vitest';
+import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
+import { nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
+import { defaultSchedulerConfig } from '../config/defaults.ts';
+import { PREFIX_BLOCKS_MAX, type TaskPrefix, type TaskSpec } from '../request/task.ts';
+
+const TALK: TaskPrefix = { blocks: [1, 2, 3, 4], workUsPerBlock: 0.2 * S };
+
+function world(nodes: readonly string[]): CheckedScheduler {
+  const checked = new CheckedScheduler(defaultSchedulerConfig({ health: { slowStartTasks: 0 } }));
+  for (const id of nodes)
+    checked.apply({ kind: 'node-registered', node: nodeSpec(id, { prefixBlocks: 100 }) });
+  return checked;
+}
+
+function talk(checked: CheckedScheduler, id: number, change: Partial<TaskSpec> = {}): string | undefined {
+  checked.submit(taskSpec(id, { prefix: TALK, deadlineAt: checked.now + 60 * S, ...change }));
+  return checked.permits.get(id)?.nodeId;
+}
+
+function serve(checked: CheckedScheduler, id: number, timeUs: number): void {
+  checked.advance(timeUs);
+  checked.end(id);
+}
+
+describe('a node that keeps prompts', () => {
+  test('is not taken for a faster one because of what it saves', () => {
+    const checked = world(['a']);
+    for (let id = 1; id <= 30; id++) {
+      talk(checked, id);
+      serve(checked, id, id === 1 ? S : 0.2 * S);
+    }
+    const { rates } = checked.scheduler.node('a', checked.now) ?? { rates: [] };
+    for (const { rate } of rates) expect(rate).toBeCloseTo(1, 2);
+  });
+
+  test('is expected to be free sooner for what it saves', () => {
+    const checked = world(['a']);
+    talk(checked, 1);
+    serve(checked, 1, S);
+    talk(checked, 2);
+    expect(checked.scheduler.explain(2, checked.now)?.etaMs).toBeCloseTo(200, 0);
+  });
+
+  test('meets a deadline by half of what it should save, and by no more', () => {
+    // Alone it takes 1 s, where all is kept 0.2 s, and 0.6 s is what is counted on.
+    const ends = [0.95, 0.55].map((deadline) => {
+      const checked = world(['a']);
+      talk(checked, 1);
+      serve(checked, 1, S);
+      return talk(checked, 2, { deadlineAt: checked.now + deadline * S }) ?? checked.outcomes.get(2)?.kind;
+    });
+    expect(ends).toEqual(['a', 'rejected']);
+  });
+
+  test('gets what begins otherwise like any other node', () => {
+    const checked = world(['a', 'b']);
+    checked.submit(taskSpec(50));
+    checked.submit(taskSpec(51));
+    serve(checked, 50, S);
+    checked.end(51);
+    const first = talk(checked, 1);
+    serve(checked, 1, S);
+    const others = new Set<string | undefined>();
+    for (let id = 2; id <= 20; id++) {
+      others.add(talk(checked, id, { prefix: { blocks: [id * 100], workUsPerBlock: 0.9 * S } }));
+      serve(checked, id, S);
+    }
+    expect(others).toEqual(new Set(['a', 'b']));
+    expect(talk(checked, 21)).toBe(first);
+  });
+
+  test('is forgotten when it leaves, and believed to keep what its new statement says', () => {
+    const checked = world(['a', 'b']);
+    const first = talk(checked, 1) as string;
+    serve(checked, 1, S);
+    checked.apply({ kind: 'node-removed', nodeId: first });
+    checked.apply({ kind: 'node-registered', node: nodeSpec(first, { prefixBlocks: 100 }) });
+    const other = first === 'a' ? 'b' : 'a';
+    checked.apply({ kind: 'node-registered', node: nodeSpec(other, { prefixBlocks: 0 }) });
+    const counts = new Map<string | undefined, number>();
+    for (let id = 2; id <= 3; id++) {
+      const nodeId = talk(checked, id);
+      counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1);
+    }
+    expect(counts.get(first)).toBe(1);
+  });
+});
+
+describe('a task of more blocks than are considered', () => {
+  test('is taken by its beginning, and a saving that is no number saves nothing', () => {
+    const checked = world(['a']);
+    const blocks = Array.from({ length: 2 * PREFIX_BLOCKS_MAX }, (_, at) => at);
+    talk(checked, 1, { prefix: { blocks, workUsPerBlock: Number.NaN } });
+    serve(checked, 1, S);
+    talk(checked, 2, { prefix: { blocks, workUsPerBlock: Number.NaN } });
+    expect(checked.scheduler.explain(2, checked.now)?.etaMs).toBeCloseTo(1_000, 0);
+  });
+});
