@@ -23,6 +23,16 @@ export const PREEMPTION_MUTANTS: readonly Mutant[] = [
     `${TOO_LATE} > counts who waits`,
   ),
   mutant(
+    'let-the-large-jump-the-queue-of-their-class',
+    ['if (isLateByItsOwnClass(state, lane, { task, aheadUs })) return false;', ''],
+    `${TOO_LATE} > takes no place`,
+  ),
+  mutant(
+    'keep-the-most-urgent-from-a-place',
+    ['if (lane.headOf(task.flow) === task) return false;', ''],
+    `${TOO_LATE} > takes no place`,
+  ),
+  mutant(
     'abort-the-oldest-first',
     ['one.decidedAt > other.decidedAt', 'one.decidedAt < other.decidedAt'],
     `${TOO_LATE} > asks the lowest class first`,

@@ -69,6 +69,16 @@ describe('a task of the first class that would come too late', () => {
     expect(world.asked).toEqual([1]);
   });
 
+  test('takes no place while its own class alone makes it late, unless it is the most urgent of it', () => {
+    const world = busyWorld();
+    for (let id = 2; id <= 10; id++)
+      world.submit(critical(world, id, { workUs: 8 * S, deadlineAt: 120 * S }));
+    world.submit(critical(world, 11, { workUs: 60 * S, deadlineAt: 125 * S }));
+    expect(world.asked).toEqual([]);
+    world.submit(critical(world, 12));
+    expect(world.asked).toEqual([1]);
+  });
+
   test('asks the lowest class first, and of it the task that was started last', () => {
     const world = worldOf(['a', 'b', 'c', 'd'].map((id) => nodeSpec(id)));
     world.submit(low(1));
