@@ -18,6 +18,8 @@ import type { Disturbance } from './measure/recovery.ts';
 import type { PolicyReport } from './measure/report.ts';
 import { Sampler } from './measure/sampler.ts';
 import type { Samples } from './measure/samples.ts';
+import { UserLog, type UserRows } from './measure/user-log.ts';
+import { FleetTimes } from './oracle/fleet-times.ts';
 import type { Policy } from './policies/policy.ts';
 import { createPolicy } from './policies/registry.ts';
 import type { NodeGroup, PolicySpec, ProcessSpec, Scenario, StreamSpec } from './scenario/types.ts';
@@ -37,13 +39,26 @@ export interface RunResult {
   readonly report: PolicyReport;
   /** When the scenario asks for samples. */
   readonly samples?: Samples;
+  /** When they are asked for. */
+  readonly users?: UserRows;
 }
 
-export function runScenario(scenario: Scenario, spec: PolicySpec, seed: number): RunResult {
+export interface RunExtras {
+  /** Users of whom is told what became of each; absent or 0: none. */
+  readonly usersMax?: number;
+}
+
+export function runScenario(
+  scenario: Scenario,
+  spec: PolicySpec,
+  seed: number,
+  { usersMax = 0 }: RunExtras = {},
+): RunResult {
   return runPolicy(scenario, {
     createPolicy: () => createPolicy(spec, seed),
     process: spec.process,
     seed,
+    usersMax,
   });
 }
 
@@ -54,15 +69,16 @@ export function runPolicy(
     createPolicy: create,
     process,
     seed,
+    usersMax = 0,
   }: {
     readonly createPolicy: () => Policy;
     readonly process?: ProcessSpec;
     readonly seed: number;
-  },
+  } & RunExtras,
 ): RunResult {
   const startedAt = performance.now();
-  const stage = stageOf(scenario, seed);
-  const { nodes, recorder, sampler, clients } = stage;
+  const stage = stageOf(scenario, { seed, usersMax });
+  const { nodes, recorder, sampler, users, clients } = stage;
   const simulation = new Simulation({
     createPolicy: create,
     nodes,
@@ -79,17 +95,25 @@ export function runPolicy(
     now: simulation.now,
     wallSeconds: (performance.now() - startedAt) / 1_000,
   });
-  return { report, ...(sampler === undefined ? {} : { samples: sampler.samples(sampled(nodes)) }) };
+  return {
+    report,
+    ...(sampler === undefined ? {} : { samples: sampler.samples(sampled(nodes)) }),
+    ...(users === undefined ? {} : { users: users.rows(simulation.now) }),
+  };
 }
 
 interface Stage {
   readonly nodes: readonly SimNode[];
   readonly recorder: Recorder;
   readonly sampler: Sampler | undefined;
+  readonly users: UserLog | undefined;
   readonly clients: RunClients;
 }
 
-function stageOf(scenario: Scenario, seed: number): Stage {
+function stageOf(
+  scenario: Scenario,
+  { seed, usersMax }: { readonly seed: number; readonly usersMax: number },
+): Stage {
   const { streams } = scenario;
   const mixes = new Map(streams.map((stream) => [stream, mixOf(stream, seed)]));
   const nodes = buildFleet(scenario.fleet, {
@@ -101,9 +125,11 @@ function stageOf(scenario: Scenario, seed: number): Stage {
   const sampler = samplerOf(scenario, capacity);
   const probe = [...mixes.values()].flat()[0]?.demands[0];
   // Their twins: what a user may expect does not change with a fault.
-  const bestServiceUs = bestServiceOf(buildFleet(scenario.fleet, { seed, mix: [] }), scenario.fleet, probe);
+  const twins = buildFleet(scenario.fleet, { seed, mix: [] });
+  const bestServiceUs = bestServiceOf(twins, scenario.fleet, probe);
   const fastestRate = probe === undefined ? 1 : referenceWorkUs(probe) / bestServiceUs(probe);
-  const recorder = recorderOf(scenario, { nodes, capacity, fastestRate, sampler });
+  const users = usersMax > 0 ? userLogOf(scenario, { twins, probe, usersMax }) : undefined;
+  const recorder = recorderOf(scenario, { nodes, capacity, fastestRate, sampler, users });
   const clients = createClients({
     streams,
     spanUs: scenario.spanUs,
@@ -113,7 +139,24 @@ function stageOf(scenario: Scenario, seed: number): Stage {
     readTrace,
     observer: recorder,
   });
-  return { nodes, recorder, sampler, clients };
+  return { nodes, recorder, sampler, users, clients };
+}
+
+function userLogOf(
+  { config, streams, fleet }: Scenario,
+  {
+    twins,
+    probe,
+    usersMax,
+  }: { readonly twins: readonly SimNode[]; readonly probe: Demand | undefined; readonly usersMax: number },
+): UserLog {
+  return new UserLog({
+    usersMax,
+    classes: config.classes.map(({ name }) => name),
+    streams: streams.map(({ name }) => name),
+    nodes: twins.map(({ spec }) => spec.id),
+    times: new FleetTimes(twins, { groups: fleet, streams, probe }),
+  });
 }
 
 /** Scenarios name traces by paths that can be opened. */
@@ -205,6 +248,7 @@ interface Measured {
   readonly capacity: readonly number[];
   readonly fastestRate: number;
   readonly sampler: Sampler | undefined;
+  readonly users: UserLog | undefined;
 }
 
 function recorderOf(scenario: Scenario, { sampler, ...measured }: Measured): Recorder {

@@ -141,6 +141,7 @@ function addSimulate(program: Command, finish: Finish): void {
     .option('--set <path=value>', 'another value of the scenario; may be given often', collect, [])
     .option('--trace <file>', 'recorded traffic, for streams that follow a trace')
     .option('--workers <count>', 'runs at once (default: one per core)', count)
+    .option('--compare', 'the first policy against each other one, user by user, and all against an oracle')
     .option('--report <folder>', 'write a page with plots (index.html) and the numbers (results.json) there')
     .option('--json', 'one JSON document on standard output')
     .addHelpText('after', SIMULATE_HELP)
@@ -170,6 +171,7 @@ Examples:
   spillway simulate incident.yaml --policy spillway,sed --seeds 10
   spillway simulate incident.yaml --set fleet.t4.count=30     ten more T4s
   spillway simulate overload.yaml --variant 3x --json
+  spillway simulate incident.yaml --policy spillway,sed --compare --report report
 
 Bars of the scenario are judged on the mean over seeds. Exit codes: 0 done and every bar held, 1 a bar was missed,
 2 wrong usage or an issue in the scenario.`;

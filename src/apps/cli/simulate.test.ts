@@ -2,6 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { CompareReport } from '../../simulator/compare/report.ts';
+import type { Regret } from '../../simulator/oracle/regret.ts';
 import { run } from './program.ts';
 import { createProgress } from './progress.ts';
 
@@ -106,6 +108,55 @@ describe('spillway simulate', () => {
     expect(existsSync(join(report, 'results.json'))).toBe(true);
   });
 });
+
+describe('spillway simulate --compare', () => {
+  const BUSY = SMALL.replace('load: 0.7', 'load: 2').replace(
+    'classes: {critical: 0.5, low: 0.5}',
+    'classes: {critical: {share: 0.5, deadline: 5s}, low: {share: 0.5, deadline: 20s}}',
+  );
+
+  test('says of the same users how they fared under the first policy and under each other one', async () => {
+    expect(await simulate(BUSY, '--compare', '--policy', 'spillway,sed,random')).toBe(0);
+    expect(out.match(/^Of \d+ users of seed 1:$/gm)?.length).toBe(2);
+    expect(out).toMatch(
+      /^ {2}better under spillway \d+ \(\S+ %\), better under random .*, equal \d+ \(\S+ %\)$/m,
+    );
+    expect(out).toMatch(/^in time +users +under both +only spillway +only sed +neither$/m);
+    expect(out).toMatch(/^critical( +\d+){5}$/m);
+    expect(out).toMatch(/^lost most under sed$/m);
+    expect(out).toMatch(/^sed +users in time +\S+ % +\S+ % +\S+ %$/m);
+  });
+
+  test('gives the comparison in --json and a row for each user in compare.csv', async () => {
+    const report = join(folder, 'report');
+    const text = `${BUSY}variants: {calm: {}, rush: {streams: {users: {load: 3}}}}\n`;
+    expect(await simulate(text, '--compare', '--json', '--seeds', '2', '--report', report)).toBe(0);
+    const { compare, variants } = JSON.parse(out) as CompareDocument;
+    expect(variants['calm']?.compare).toEqual(compare);
+    const [pair] = compare.pairs;
+    expect(pair).toMatchObject({ a: 'spillway', b: 'sed' });
+    expect(pair?.betterUnderA).toBeGreaterThan(0);
+    expect((pair?.betterUnderA ?? 0) + (pair?.betterUnderB ?? 0) + (pair?.equal ?? 0)).toBe(pair?.users);
+    expect(pair?.gainedMost.length).toBeLessThanOrEqual(10);
+    expect(compare.regret.byPolicy['sed']?.attained.bound).toBeLessThanOrEqual(1);
+    const lines = readFileSync(join(report, 'compare.csv'), 'utf8').trimEnd().split('\n');
+    const rush = variants['rush']?.compare.pairs[0]?.users ?? 0;
+    expect(lines.length).toBe(1 + (pair?.users ?? 0) + rush);
+    expect(lines.filter((line) => line.startsWith('rush,spillway,sed,')).length).toBe(rush);
+  });
+
+  test('asks for two policies', async () => {
+    expect(await simulate(SMALL, '--compare', '--policy', 'sed')).toBe(2);
+    expect(problems).toContain('Could not compare: expected at least two policies');
+  });
+});
+
+interface CompareDocument {
+  readonly compare: CompareReport & {
+    readonly regret: { readonly byPolicy: Readonly<Record<string, Regret>> };
+  };
+  readonly variants: Readonly<Record<string, { readonly compare: CompareReport }>>;
+}
 
 describe('createProgress', () => {
   test('shows on a terminal how far it is and how long it will take, at most ten times a second', () => {

@@ -1,5 +1,6 @@
 /** `spillway simulate SCENARIO`: what would have happened, by policy; ends with 1 when a bar was missed. */
 import { catalogueNames } from '../../hardware/catalogue.ts';
+import { withComparisons } from '../../simulator/compare/report.ts';
 import type { PolicyEntry } from '../../simulator/policies/frame/entry.ts';
 import { POLICIES } from '../../simulator/policies/registry.ts';
 import { judgeBars, type Verdict } from '../../simulator/report/judge.ts';
@@ -9,6 +10,7 @@ import { resultsToJson } from '../../simulator/report/to-json.ts';
 import { verdictCells } from '../../simulator/report/verdict-text.ts';
 import { type PlannedVariant, readScenario, type ScenarioPlan } from '../simulate/read-scenario.ts';
 import { runPlan } from '../simulate/run-plan.ts';
+import { compareText } from './compare-text.ts';
 import { CliError, DONE, FAILED, USAGE } from './exit.ts';
 import { say, sayJson, table, terminalWidth, warn } from './output.ts';
 import { createProgress } from './progress.ts';
@@ -23,6 +25,7 @@ export interface SimulateOptions {
   readonly set?: readonly string[];
   readonly json?: boolean;
   readonly report?: string;
+  readonly compare?: boolean;
   readonly list?: boolean;
   readonly workers?: number;
 }
@@ -34,14 +37,25 @@ export async function simulate(file: string | undefined, options: SimulateOption
   const plan = planOf(file, options);
   warnOfTraces(plan);
   const progress = createProgress(process.stderr);
-  const results = await runPlan(plan, { workers: options.workers, onProgress: progress.update });
+  const { workers, compare: keepsUsers } = options;
+  const ran = await runPlan(plan, { workers, keepsUsers, onProgress: progress.update });
   progress.end();
+  const results = keepsUsers === true ? withComparisons(ran) : ran;
   const verdicts = judgeBars(plan.bars, results);
-  if (options.report !== undefined)
-    (await import('../simulate/write-report.ts')).writeReport(options.report, results, verdicts);
+  if (options.report !== undefined) await writeReports(options.report, results, verdicts);
   if (json) sayJson(resultsToJson(results, verdicts));
   else say(resultsText(results, verdicts));
   return verdicts.some(({ kind }) => kind === 'missed') ? FAILED : DONE;
+}
+
+async function writeReports(
+  folder: string,
+  results: SimulationResults,
+  verdicts: readonly Verdict[],
+): Promise<void> {
+  (await import('../simulate/write-report.ts')).writeReport(folder, results, verdicts);
+  if (results.variants.some(({ compare }) => compare !== undefined))
+    (await import('../simulate/write-compare.ts')).writeCompare(folder, results);
 }
 
 function list(): number {
@@ -69,6 +83,8 @@ function planOf(file: string, options: SimulateOptions): ScenarioPlan {
   });
   if (read.kind === 'issues') return refuseIssues(read.issues, { json: options.json === true });
   const { plan } = read;
+  if (options.compare === true && plan.variants.some(({ scenario }) => scenario.policies.length < 2))
+    throw new CliError('Could not compare: expected at least two policies', USAGE);
   const seeds = options.seed === undefined ? (options.seeds ?? plan.seeds) : 1;
   const sampled = options.report === undefined ? plan.variants : plan.variants.map(withSamples);
   return { ...plan, seed: options.seed ?? plan.seed, seeds, variants: sampled };
@@ -99,7 +115,10 @@ function resultsText(results: SimulationResults, verdicts: readonly Verdict[]): 
   const seedsText = seeds === 1 ? `seed ${seed}` : `${seeds} seeds from ${seed}, mean ± 95 % interval`;
   const blocks = [
     `${name} (${seedsText})${about === '' ? '' : `\n${about.trim()}`}`,
-    ...results.variants.map((variant) => variantText(variant)),
+    ...results.variants.flatMap((variant) => [
+      variantText(variant),
+      ...(variant.compare === undefined ? [] : [compareText(variant.compare, { seed })]),
+    ]),
   ];
   if (verdicts.length > 0) blocks.push(verdictsText(verdicts));
   return blocks.join('\n\n');

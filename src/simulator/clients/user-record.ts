@@ -7,15 +7,11 @@ import type { User } from './user.ts';
 
 export interface UserRecord extends User {
   readonly source: Source;
-  /** Its number within the stream, which all that is drawn for it starts from. */
-  readonly draw: number;
   /** Position of its model in the stream. */
   readonly modelAt: number;
   readonly size: Size;
   /** What policies believe of the work. */
   readonly estimateUs: RefUs;
-  /** Factor on the service time. */
-  readonly noise: number;
   readonly isPatient: boolean;
   readonly fingerprint: string;
   taskId: number;

@@ -7,12 +7,16 @@ export interface User {
   readonly index: number;
   /** Position of its stream in the scenario. */
   readonly stream: number;
+  /** Its number within the stream, which all that is drawn for it starts from: with the stream it is the same user under every policy. */
+  readonly draw: number;
   readonly className: ClassName;
   readonly tenant: TenantId;
   readonly model: ModelId;
   readonly demand: Demand;
   /** True work, on the reference machine, without noise. */
   readonly workUs: RefUs;
+  /** Factor on the service time. */
+  readonly noise: number;
   /** From the first try. */
   readonly deadlineUs: DurationUs;
   readonly arrivedAt: MonoUs;

@@ -17,6 +17,7 @@ import { Prefixes } from './prefixes.ts';
 import type { NodeReport, PolicyReport } from './report.ts';
 import { type Levels, SAMPLED_ENDS, type Sampler } from './sampler.ts';
 import { Tenants, type Window } from './tenants.ts';
+import type { UserLog } from './user-log.ts';
 import { WaitBounds } from './wait-bound.ts';
 
 export interface RecorderOptions {
@@ -37,6 +38,8 @@ export interface RecorderOptions {
   /** Of the second class, or of the only one: whose waits tell of a recovery. */
   readonly deadlineUs: DurationUs;
   readonly sampler: Sampler | undefined;
+  /** Where each user who counts is to be told of. */
+  readonly users?: UserLog | undefined;
 }
 
 /** What the recorder cannot see itself. */
@@ -78,6 +81,8 @@ export class Recorder implements Observer, UserObserver {
   };
   /** The request whose outcome is being told. */
   #settling: TrackedJob | undefined;
+  /** The request that had its outcome last. */
+  #settled: TrackedJob | undefined;
   #running = 0;
   #open = 0;
   #peakOpen = 0;
@@ -106,6 +111,7 @@ export class Recorder implements Observer, UserObserver {
     this.#phases.arrived(now, this.#indexOf(user.className), this.#fleetUs(user, user.workUs));
     this.#cellOf(user).offered += 1;
     this.#tenants.of(user.tenant).offered += 1;
+    this.#options.users?.arrived(user);
   }
 
   userEnded(user: User, end: UserEnd, now: MonoUs): void {
@@ -118,6 +124,8 @@ export class Recorder implements Observer, UserObserver {
     this.#phases.ended(user.arrivedAt, this.#indexOf(user.className), ending);
     this.#cellOf(user).end(ending);
     this.#tenants.of(user.tenant).end(ending);
+    const node = this.#settled?.user === user ? this.#settled.nodeIndex : -1;
+    this.#options.users?.ended(user, ending, { node, afterUs: now - user.arrivedAt });
   }
 
   submitted(job: TrackedJob, now: MonoUs): void {
@@ -156,6 +164,7 @@ export class Recorder implements Observer, UserObserver {
     this.#open -= 1;
     if (!job.isRunning) this.#unqueue(job, now);
     if (job.firstSentAt < 0) this.#gaveUpWaiting(job, now);
+    this.#settled = job;
     this.#settling = end.kind === 'served' || end.kind === 'degraded' ? job : undefined;
   }
 

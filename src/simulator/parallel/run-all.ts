@@ -4,14 +4,14 @@
  */
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { runScenario, type RunResult } from '../run-scenario.ts';
+import { runScenario, type RunExtras, type RunResult } from '../run-scenario.ts';
 import type { PolicySpec, Scenario } from '../scenario/types.ts';
 import type { WorkerAnswer, WorkerTask } from './run-worker.ts';
 
 /** Requests live for long compared with how fast they come: with room for them, few are moved before they die. */
 const YOUNG_GENERATION_MB = 96;
 
-export interface RunRequest {
+export interface RunRequest extends RunExtras {
   readonly scenario: Scenario;
   readonly policy: PolicySpec;
   readonly seed: number;
@@ -67,7 +67,7 @@ export async function runAll(
 
 function runHere(request: RunRequest): RunResult {
   try {
-    return runScenario(request.scenario, request.policy, request.seed);
+    return runScenario(request.scenario, request.policy, request.seed, request);
   } catch (thrown) {
     throw new RunError(request, thrown instanceof Error ? thrown.message : String(thrown));
   }
@@ -147,10 +147,10 @@ class Hand {
     await this.#worker.terminate();
   }
 
-  #ask({ scenario, policy, seed }: RunRequest): Promise<WorkerAnswer> {
+  #ask({ scenario, ...rest }: RunRequest): Promise<WorkerAnswer> {
     return new Promise((resolve) => {
       this.#answer = resolve;
-      this.#post({ kind: 'run', scenario: this.#numberOf(scenario), policy, seed });
+      this.#post({ kind: 'run', scenario: this.#numberOf(scenario), ...rest });
     });
   }
 

@@ -1,6 +1,8 @@
 /** What a simulation came to: for each variant and policy the report of each seed, in order of seeds. */
+import type { CompareReport } from '../compare/report.ts';
 import type { PolicyReport } from '../measure/report.ts';
 import type { Samples } from '../measure/samples.ts';
+import type { UserRows } from '../measure/user-log.ts';
 import type { Scenario } from '../scenario/types.ts';
 
 export interface PolicyRuns {
@@ -9,6 +11,8 @@ export interface PolicyRuns {
   readonly reports: readonly PolicyReport[];
   /** Of the first seed, where the scenario asks for samples. */
   readonly samples?: Samples | undefined;
+  /** Of the first seed, where policies are compared by user. */
+  readonly users?: UserRows | undefined;
 }
 
 export interface VariantRuns {
@@ -16,6 +20,8 @@ export interface VariantRuns {
   readonly name: string;
   readonly scenario: Scenario;
   readonly policies: readonly PolicyRuns[];
+  /** The first seed by user, where that is asked for. */
+  readonly compare?: CompareReport | undefined;
 }
 
 export interface SimulationResults {

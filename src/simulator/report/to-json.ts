@@ -17,12 +17,10 @@ export function resultsToJson(results: SimulationResults, verdicts: readonly Ver
     about: results.about,
     seeds: results.seeds,
     firstSeed: results.seed,
-    policies: first === undefined ? {} : policiesOf(first),
+    ...(first === undefined ? { policies: {} } : variantOf(first)),
     ...(isVaried
       ? {
-          variants: Object.fromEntries(
-            results.variants.map((variant) => [variant.name, { policies: policiesOf(variant) }]),
-          ),
+          variants: Object.fromEntries(results.variants.map((variant) => [variant.name, variantOf(variant)])),
         }
       : {}),
     bars: verdicts.map(({ bar, variant, value, kind }) => ({
@@ -32,6 +30,11 @@ export function resultsToJson(results: SimulationResults, verdicts: readonly Ver
       held: kind === 'not-run' ? null : kind === 'held',
     })),
   };
+}
+
+function variantOf(variant: VariantRuns): Readonly<Record<string, unknown>> {
+  const { compare } = variant;
+  return { policies: policiesOf(variant), ...(compare === undefined ? {} : { compare: rounded(compare) }) };
 }
 
 function policiesOf(variant: VariantRuns): Readonly<Record<string, unknown>> {
@@ -52,6 +55,7 @@ function reportOf({ reports }: PolicyRuns): unknown {
 function rounded(value: unknown): unknown {
   if (typeof value === 'number') return roundedNumber(value);
   if (value === null || typeof value !== 'object') return value;
+  if (Array.isArray(value)) return value.map(rounded);
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, rounded(part)]));
 }
 
