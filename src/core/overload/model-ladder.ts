@@ -18,7 +18,7 @@ import type { LadderConfig } from '../config/types.ts';
 import type { Lane } from '../queue/lane.ts';
 import { DeadlineWindow } from './deadline-window.ts';
 import { NO_QUEUE, type QueueEvidence } from './evidence.ts';
-import { Trigger } from './trigger.ts';
+import { type Thresholds, Trigger } from './trigger.ts';
 
 export type LadderStage = 0 | 1 | 2 | 3;
 
@@ -38,6 +38,25 @@ export interface Sample {
   /** Mean use of accelerator memory, or undefined when it is unknown. */
   readonly memoryUse: number | undefined;
   readonly queue: QueueEvidence;
+}
+
+/** The thresholds of the three triggers, and the configuration that they are of. */
+interface Bounds {
+  readonly of: LadderConfig;
+  readonly memory: Thresholds;
+  readonly queue: Thresholds;
+  readonly misses: Thresholds;
+}
+
+function boundsOf(config: LadderConfig): Bounds {
+  const leaveUs = config.calmMs * 1_000;
+  const { memoryUseMax, memoryUseResume, queueResumeRatio, missRatioMax, missRatioResume } = config;
+  return {
+    of: config,
+    memory: { enter: memoryUseMax, leave: memoryUseResume, enterUs: config.memoryMs * 1_000, leaveUs },
+    queue: { enter: 1, leave: queueResumeRatio, enterUs: config.queueMs * 1_000, leaveUs },
+    misses: { enter: missRatioMax, leave: missRatioResume, enterUs: 0, leaveUs },
+  };
 }
 
 export class ModelLadder {
@@ -61,6 +80,8 @@ export class ModelLadder {
   lastQueue: QueueEvidence = NO_QUEUE;
   #evidence: string | null = null;
   #pressure = 0;
+  /** Worked out anew when the configuration changes. */
+  #bounds: Bounds | null = null;
   /** By class: what the gate per flow lets wait, for the deadlines that come; a slow mean. */
   readonly gatesUs: DurationUs[] = [];
   readonly #arrived: number[] = [];
@@ -73,25 +94,11 @@ export class ModelLadder {
   sample(sample: Sample, now: MonoUs, config: LadderConfig): boolean {
     this.lastQueue = sample.queue;
     this.#pressure += PRESSURE_STEP * (sample.queue.pressure - this.#pressure);
-    const leaveUs = config.calmMs * 1_000;
-    this.memory.observe(sample.memoryUse, now, {
-      enter: config.memoryUseMax,
-      leave: config.memoryUseResume,
-      enterUs: config.memoryMs * 1_000,
-      leaveUs,
-    });
-    this.queue.observe(this.#pressure, now, {
-      enter: 1,
-      leave: config.queueResumeRatio,
-      enterUs: config.queueMs * 1_000,
-      leaveUs,
-    });
-    this.misses.observe(this.#burn(now), now, {
-      enter: config.missRatioMax,
-      leave: config.missRatioResume,
-      enterUs: 0,
-      leaveUs,
-    });
+    if (this.#bounds?.of !== config) this.#bounds = boundsOf(config);
+    const { memory, queue, misses } = this.#bounds;
+    this.memory.observe(sample.memoryUse, now, memory);
+    this.queue.observe(this.#pressure, now, queue);
+    this.misses.observe(this.#burn(now), now, misses);
     this.#isFirstClassFine = keepsDeadlines(this.#firstClass, config.missRatioMax, now);
     const hasMoved = this.#move(now, config);
     this.#evidence = null;
