@@ -100,6 +100,15 @@ export const PLACEMENT_MUTANTS: readonly Mutant[] = [
     titles: 'scenario > prefix.txt',
   },
   {
+    name: 'forget-who-stands-still-for-a-prompt',
+    invariant: 0,
+    file: `${CORE}/placement/choose.ts`,
+    original: '1 + Math.min(STALLED_MAX, node.running.length)',
+    mutated: '1',
+    killer: PREFIXES,
+    titles: 'a node that keeps prompts > gets a prompt although it is slower',
+  },
+  {
     name: 'remember-no-prompt',
     invariant: 0,
     file: `${CORE}/scheduler/dispatch.ts`,

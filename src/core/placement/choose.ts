@@ -5,7 +5,7 @@
  *                      + (work - what the node keeps of its prompt) / rate(model, inflight) x rank penalty
  *
  * Candidates are the tops of the pools' buckets and the few nodes that keep most of the prompt, so the cost does not depend
- * on the number of nodes. Near-ties among nodes with room break towards the resident model, then the prompt that is kept,
+ * on the number of nodes. A prompt that is kept is priced above its time where other tasks run beside it. Near-ties among nodes with room break towards the resident model, then the prompt that is kept,
  * then least bound work, then a seeded draw. Nothing else favours a node that keeps a prompt: where it is busy or slow for
  * the load that it has, the task goes where it is done sooner, and from then on that node keeps the prompt too.
  */
@@ -29,6 +29,11 @@ const SHUT_SEATS_MAX = 64;
 const REFRESHES_MAX = 4;
 /** What is left of a task whose whole prompt is kept, at least: something is always computed. */
 const LEFT_SHARE_MIN = 1 / 20;
+/**
+ * Tasks beside it that a prompt's computation is reckoned to hold up, at most: one more task slows them all as well, which
+ * no rate tells, and speaks against the node that has most.
+ */
+const STALLED_MAX = 3;
 /** Part of what should be saved that deadlines count on: what a node keeps is believed, not known. */
 const SURELY_SAVED_SHARE = 1 / 2;
 
@@ -61,12 +66,22 @@ export function serviceUs(node: NodeRecord, task: TaskRecord, context: ChooseCon
   );
 }
 
-/** The same as placement ranks it: a swap counts for more than its time. */
+/** The same as placement ranks it: a swap counts for more than its time, and a prompt that others would wait for too. */
 export function rankedUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
+  const workUs = task.prefix === null ? task.workUs : pricedUs(node, task, context);
   return (
     SWAP_PRICE * swapUs(node, task, context.config) +
-    leftUs(node, task, context) / node.nextRateOf(task.spec.model, task.modelNumber)
+    workUs / node.nextRateOf(task.spec.model, task.modelNumber)
   );
+}
+
+/**
+ * While a node computes a prompt, those stand still that it works on: each of them saves that time too. Where it has room,
+ * that is; a node without is waited for no longer than the task itself saves.
+ */
+function pricedUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): RefUs {
+  const price = node.hasRoomAsPlanned(context.now) ? 1 + Math.min(STALLED_MAX, node.running.length) : 1;
+  return Math.max(task.workUs * LEFT_SHARE_MIN, task.workUs - price * savedUs(node, task, context));
 }
 
 /** Work that the node has to do for the task. */

@@ -71,6 +71,36 @@ describe('a node that keeps prompts', () => {
     expect(talk(checked, 21)).toBe(first);
   });
 
+  test('gets a prompt although it is slower, where others would stand still for it', () => {
+    const sentTo = [0, 1].map((beside) => {
+      const checked = world([]);
+      for (const [id, rate] of [
+        ['slow', 0.75],
+        ['fast', 1],
+      ] as const) {
+        const memory = { cordoned: false, draining: false, ejectedForUs: 0, ejections: 0 };
+        const node = nodeSpec(id, { slots: 4, prefixBlocks: 100, models: [{ model: 'm' }, { model: id }] });
+        const rates = [{ model: '', rate, observations: 50 }];
+        checked.apply({ kind: 'node-registered', node, memory: { ...memory, rates } });
+        // Proven: what is new takes one task at a time.
+        for (let warm = 1; warm <= 4; warm++) {
+          const taskId = warm + (id === 'slow' ? 1_000 : 2_000);
+          checked.submit(taskSpec(taskId, { model: id, deadlineAt: checked.now + 60 * S }));
+          serve(checked, taskId, S / rate);
+        }
+      }
+      const begins = { blocks: [1], workUsPerBlock: 0.2 * S };
+      talk(checked, 1, { model: 'slow', prefix: begins });
+      serve(checked, 1, S / 0.75);
+      for (let at = 0; at < beside; at++) {
+        checked.submit(taskSpec(100 + at, { model: 'slow', deadlineAt: checked.now + 60 * S }));
+        checked.submit(taskSpec(200 + at, { model: 'fast', deadlineAt: checked.now + 60 * S }));
+      }
+      return talk(checked, 2, { prefix: begins });
+    });
+    expect(sentTo).toEqual(['fast', 'slow']);
+  });
+
   test('is forgotten when it leaves, and believed to keep what its new statement says', () => {
     const checked = world(['a', 'b']);
     const first = talk(checked, 1) as string;
