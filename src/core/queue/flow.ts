@@ -141,6 +141,8 @@ export class Flow {
   /** What the tenant has queued in all classes together; shared by its flows. */
   readonly tenantQueued: Holding;
   running = 0;
+  /** Until then work of it counts as refused: to a flow that gets less than it asks for, an idle node is pure loss. */
+  refusedUntil: MonoUs = 0;
   oldest: TaskRecord | null = null;
   newest: TaskRecord | null = null;
   readonly laneFlows: LaneFlow[] = [];

@@ -85,7 +85,7 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
       break;
     }
     hold(state, lane, task);
-    if (!loads && loss <= affordableUs(state, lane)) heldMax = Math.min(heldMax, COMPARED_MIN);
+    if (!loads && loss <= affordableUs(state, lane, task)) heldMax = Math.min(heldMax, COMPARED_MIN);
   }
   while (hasRoomFor(lane, node) && releaseTo(state, lane, node));
   if (node.group?.hasSpareFor(lane.model) === false) offerToClaimants(state, lane, node);
@@ -242,18 +242,26 @@ function bookWait(state: SchedulerState, lane: Lane, task: TaskRecord): void {
     reserve(state, lane, task, { node: busy.node, doneAt: busyDoneAt });
 }
 
-/** Gives the node the held task that loses least by it, if that can afford the loss and its deadline holds. */
+/**
+ * Gives the node the held task that loses least by it, of those that can afford the loss and keep their deadline. Where none
+ * can and the lane refuses work, of all of them.
+ */
 function releaseTo(state: SchedulerState, lane: Lane, node: NodeRecord): boolean {
   const { held } = state;
   let best = -1;
-  let bestLossUs = affordableUs(state, lane);
+  let bestLossUs = Number.POSITIVE_INFINITY;
+  let bestIsAffordable = false;
   for (let index = 0; index < held.size; index++) {
-    const loss = lossUs(state, held.task(index), held.doneAt(index), node);
-    if (loss > bestLossUs || (loss === bestLossUs && best !== -1)) continue;
+    const task = held.task(index);
+    const loss = lossUs(state, task, held.doneAt(index), node);
+    const isAffordable = loss <= affordableUs(state, lane, task);
+    if (bestIsAffordable && !isAffordable) continue;
+    if (bestIsAffordable === isAffordable && loss >= bestLossUs) continue;
     best = index;
     bestLossUs = loss;
+    bestIsAffordable = isAffordable;
   }
-  if (best === -1) return false;
+  if (best === -1 || (!bestIsAffordable && lane.saturatedUntil <= state.now)) return false;
   const task = held.task(best);
   held.remove(best);
   assign(state, lane, task, node);
@@ -274,8 +282,9 @@ export function mayRunOn(state: SchedulerState, task: TaskRecord, node: NodeReco
   return !isShutFor(node, task.spec.model, state.context);
 }
 
-function affordableUs(state: SchedulerState, lane: Lane): DurationUs {
-  return lane.saturatedUntil > state.now ? Number.MAX_SAFE_INTEGER : laneDrainUs(lane);
+/** A flow of which work is refused keeps every node busy that it may; others lose no more than what waits can lose. */
+function affordableUs(state: SchedulerState, lane: Lane, { flow }: TaskRecord): DurationUs {
+  return flow.refusedUntil > state.now ? Number.MAX_SAFE_INTEGER : laneDrainUs(lane);
 }
 
 /** The best open node, free at once, must do it by the deadline with the margin that measured errors ask for. */

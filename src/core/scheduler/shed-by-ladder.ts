@@ -20,6 +20,7 @@ export function shedByLadder(state: SchedulerState, lane: Lane, task: TaskRecord
   if (cause === '' || !state.gates.refuses('ladder')) return null;
   // A lane that refuses work leaves no node idle for the sake of a faster one.
   lane.saturatedUntil = state.now + state.config.admission.flowWaitMsMax * 1_000;
+  task.flow.refusedUntil = lane.saturatedUntil;
   return { kind: 'rejected', reason: 'shed', hint: hintOf(state, lane, task), cause };
 }
 

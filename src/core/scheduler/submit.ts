@@ -96,6 +96,7 @@ function enterLane(state: SchedulerState, lane: Lane, task: TaskRecord): Rejecti
   if (claimed === 'shed') return { ...rejection('shed', retryHint(state, lane, task)), cause: SHED_CAUSE };
   if (claimed === 'refused') {
     lane.saturatedUntil = state.now + admission.flowWaitMsMax * 1_000;
+    task.flow.refusedUntil = lane.saturatedUntil;
     return rejection('deadline-infeasible', retryHint(state, lane, task));
   }
   if (claimed !== null) return admit(state, lane, task, claimed);
