@@ -10,6 +10,15 @@ const RESIDENCY = `${CORE}/placement/residency.test.ts`;
 
 export const PLACEMENT_MUTANTS: readonly Mutant[] = [
   {
+    name: 'give-slow-nodes-to-whoever-is-next',
+    invariant: 0,
+    file: `${CORE}/scheduler/dispatch.ts`,
+    original: 'flow.refusedUntil > state.now ?',
+    mutated: 'lane.saturatedUntil > state.now && flow !== undefined ?',
+    killer: PLACEMENT,
+    titles: 'a flow of which work is refused > takes the slow nodes',
+  },
+  {
     name: 'explore-with-whatever-comes',
     invariant: 0,
     file: `${CORE}/scheduler/dispatch.ts`,

@@ -238,3 +238,39 @@ describe('batching nodes of equal speed', () => {
     for (const sent of burst(30).values()) expect(sent).toBeLessThanOrEqual(15);
   });
 });
+
+describe('a flow of which work is refused', () => {
+  test.each([0, 1, 2])('takes the slow nodes before flows that get their share, seed %i', (seed) => {
+    const elephant: FlowLoad = {
+      className: 'normal',
+      tenant: 'elephant',
+      models: ['m'],
+      workUs: [S / 2, (3 * S) / 2],
+      depth: 0,
+    };
+    const load = new BackloggedRun([elephant], seed, {
+      admission: { flowWaitMsMax: 5_000, flowWaitDeadlineShare: 0.25 },
+    });
+    for (let i = 0; i < 4; i++) {
+      load.addNode(`fast${i}`, 1, { sigma: 0.2 });
+      load.addNode(`slow${i}`, 0.2, { sigma: 0.2 });
+    }
+    const from = 30 * S;
+    const until = 150 * S;
+    for (let round = 0; load.run.now < until; round++) {
+      for (let i = 0; i < 5; i++) load.submit(elephant);
+      // A third of the fleet, in tasks that a slow node works on for twenty seconds; six at once.
+      for (let i = 0; i < 6 && round % 150 === 0; i++)
+        load.submit({ ...elephant, tenant: `mouse ${round} ${i}` }, { workUs: 4 * S });
+      load.runUntil(load.run.now + 100 * MS);
+    }
+    const sent = load.assignments.filter(({ at }) => at >= from && at < until);
+    const slow = sent.filter(({ nodeId }) => nodeId.startsWith('slow'));
+    const isMouse = ({ tenant }: { readonly tenant: string }): boolean => tenant.startsWith('mouse');
+    expect(load.refused.some(isMouse)).toBe(false);
+    expect(sent.filter(({ task }) => isMouse(task)).length).toBeGreaterThan(40);
+    expect(slow.filter(({ task }) => isMouse(task)).length).toBeLessThanOrEqual(4);
+    const slowWorkUs = slow.reduce((sum, { task }) => sum + task.workUs, 0);
+    expect(slowWorkUs, 'nor does a slow node idle').toBeGreaterThan(0.9 * 4 * 0.2 * (until - from));
+  });
+});

@@ -4,8 +4,8 @@
  * A pass over a lane takes its tasks in fair order. Each goes to the node that completes it first; where that node is
  * busy, the task is held and reserves it, so that the next task sees the reservation. At most `heldMax` are held per
  * pass; in the queue nothing moves for them. Then an idle node takes the held task that loses least by it, if the
- * deadline holds and the loss is covered by the work that waits (waiting work / capacity), or the lane refuses work:
- * then an idle node is pure loss.
+ * deadline holds and the loss is covered by the work that waits (waiting work / capacity), or work of its flow is refused:
+ * to such a flow an idle node is pure loss, and it takes it before others that get their share.
  *
  * A pass has a cause and looks no further than that: a node that got room is offered to the lane until it has none;
  * an arrival is considered alone; only a timer looks at everything again.
