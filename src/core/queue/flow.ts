@@ -8,7 +8,7 @@
  */
 import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
 import { NumberRows } from '../../base/number-rows.ts';
-import type { Bytes, ModelId, RefUs, TenantId } from '../../base/units.ts';
+import type { Bytes, ModelId, MonoUs, RefUs, TenantId } from '../../base/units.ts';
 import type { ClassConfig } from '../config/types.ts';
 import type { LaneClass } from './lane.ts';
 import type { LaneFlow } from './lane-flow.ts';
