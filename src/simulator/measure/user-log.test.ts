@@ -42,6 +42,8 @@ describe('UserLog', () => {
     const responses = columns?.endedUs.filter((_, row) => columns.end[row] === 0);
     expect(Math.max(...(responses ?? [])) / 1_000).toBe(report.all.responseMs.max);
     expect(Math.max(...(columns?.waitUs ?? [])) / 1_000).toBe(report.all.waitMs.max);
+    const isTold = columns?.waitUs.map((waitUs) => (waitUs >= 0 ? 1 : 0));
+    expect(isTold?.every((is, row) => (is === 1) === (columns?.end[row] === 0))).toBe(true);
     expect(columns?.arrivedAt.every((at) => at >= 50 * S && at < 150 * S)).toBe(true);
   });
 });

@@ -189,6 +189,9 @@ describe('responseBound', () => {
       { release: 2, due: 0, effort: 1, weight: 1 },
     ]);
     expect(responseBound(list, [{ rate: 1, slots: 1 }], 11)).toBe((11 + 1) / 2);
+    // At 7 the long one has less left than the short one asks for: it goes on, and they end at 10 and 14.
+    const later = { releaseUs: Float64Array.of(0, 7), effortUs: Float64Array.of(10, 4) };
+    expect(responseBound(later, [{ rate: 1, slots: 1 }], 14)).toBe((10 + 7) / 2);
   });
 
   test('knows that a request alone takes its own time, and that not all of them fit on the fastest slots', () => {

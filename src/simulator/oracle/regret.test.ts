@@ -12,7 +12,7 @@ const FLEET: readonly NodeGroup[] = [
 
 function loaded(load: number, change: Partial<Scenario> = {}): Scenario {
   return scenarioSpec({
-    spanUs: 120 * S,
+    spanUs: 60 * S,
     fleet: FLEET,
     streams: [
       streamSpec({
@@ -52,8 +52,8 @@ describe('regretOf', () => {
       for (const regret of Object.values(byPolicy)) {
         const shares = [regret.attained, regret.attainedWork, ...Object.values(regret.byClass)];
         for (const { found, bound, regret: by } of shares) {
-          expect(by).toBeCloseTo(bound - found, 12);
-          expect(by).toBeGreaterThanOrEqual(-1e-9);
+          expect(by).toBeCloseTo(bound - found, 8);
+          expect(by).toBeGreaterThanOrEqual(0);
         }
         expect(regret.response.users).toBeGreaterThan(0);
         expect(regret.response.boundMs).toBeLessThanOrEqual(regret.response.meanMs);
@@ -62,8 +62,10 @@ describe('regretOf', () => {
   });
 
   test('is bounded by capacity under overload: the work in time is at most what the fleet does', () => {
-    const { attainedWork, attained } = bounded(regrets(loaded(4), ['sed']))['sed'] as Regret;
-    // A quarter, what is still in time after the last arrival, and chance in sizes and noise.
+    const { attainedWork, attained } = bounded(regrets(loaded(4, { spanUs: 240 * S }), ['sed']))[
+      'sed'
+    ] as Regret;
+    // A quarter, what is still in time after the last arrival, and the choice of those with little noise.
     expect(attainedWork.bound).toBeGreaterThan(0.2);
     expect(attainedWork.bound).toBeLessThan(0.5);
     // Small ones first: more users than work.

@@ -39,6 +39,8 @@ export type RegretReport =
   /** Nothing is claimed where a bound would not hold. */
   | { readonly kind: 'unknown'; readonly reason: string };
 
+const ROUNDING = 1e-9;
+
 interface NamedRows {
   readonly name: string;
   readonly rows: UserRows;
@@ -109,7 +111,9 @@ function regretFrom(rows: UserRows, bounds: Bounds): Regret {
     const all = sumOf(weights);
     const found =
       all === 0 ? 0 : sumOf(weights.map((weight, row) => weight * (isInTime[row] as number))) / all;
-    return { found, bound, regret: bound - found };
+    // A bound that is reached may be less by the rounding of its sums.
+    const regret = bound - found;
+    return { found, bound, regret: Math.abs(regret) < ROUNDING ? 0 : regret };
   };
   return {
     attained: share(
