@@ -13,8 +13,8 @@ const CAPACITY_MIN = 8;
 /** An item's place in one heap at a time. Its handle is the heap's to change. */
 export class HeapSlot<T> {
   readonly item: T;
-  /** Breaks ties; unique among the members of one heap. */
-  readonly order: number;
+  /** Breaks ties; unique among the members of one heap. Not to be changed while it is in one. */
+  order: number;
   /** By what the heap knows the item, or -1 outside. */
   handle = -1;
 

@@ -21,6 +21,7 @@ import type { MachineSink } from './machines/machine.ts';
 import type { JobEnd, Observer } from './observer.ts';
 import type { Policy } from './policies/policy.ts';
 import type { ProcessSpec } from './scenario/types.ts';
+import { Silences } from './silences.ts';
 import { SimJob } from './sim-job.ts';
 import type { Letter, SimNode } from './sim-node.ts';
 import { TaskTable } from './task-table.ts';
@@ -31,6 +32,10 @@ const FAST_FAILURE_US: DurationUs = 1_000;
 const CONNECT_TIMEOUT_US: DurationUs = 1_000_000;
 /** Nodes do not beat in step: each begins at another part of its period (the fractional parts of the golden ratio). */
 const GOLDEN_RATIO = 0.618_033_988_749_895;
+
+/** Records of jobs that wait for another request: as many as one burst leaves, no more. */
+const SPARE_JOBS_MAX = 16_384;
+const NEVER: MonoUs = Number.POSITIVE_INFINITY;
 
 /** Never dies of itself, and what its registry knows outlives a crash. */
 const STURDY: ProcessSpec = { tasksMax: 0, restartUs: 0, registryIsDurable: true };
@@ -60,12 +65,16 @@ export class Simulation {
   readonly #mail = new EventQueue<Letter>();
   readonly #script = new EventQueue();
   readonly #beats = new KeyedHeap<SimNode>();
-  readonly #silences = new KeyedHeap<SimJob>();
+  readonly #silences = new Silences();
   readonly #aborted: SimJob[] = [];
+  /** Jobs that left during the event under way, and records of those who left before. */
+  readonly #left: SimJob[] = [];
+  readonly #spare: SimJob[] = [];
   /** What a machine reported while it was advanced: jobs, how they ended (undefined for a first byte), of which attempt. */
   readonly #reported: SimJob[] = [];
   readonly #results: (AttemptResult | undefined)[] = [];
   readonly #turns: number[] = [];
+  #advancing: SimNode | undefined;
   readonly #sink: EffectSink = this.#createSink();
   readonly #machineSink: MachineSink = this.#createMachineSink();
   readonly #clientSink: ClientSink;
@@ -127,7 +136,7 @@ export class Simulation {
 
   /** What changed on a node may change when it is due. */
   touch(node: SimNode): void {
-    this.#machines.update(node.place, node.nextAt());
+    if (node !== this.#advancing) this.#machines.update(node.place, node.nextAt());
   }
 
   /** The node joins, or joins anew. */
@@ -200,11 +209,12 @@ export class Simulation {
   }
 
   #step(until: MonoUs): boolean {
+    if (this.#left.length > 0) this.#reuse();
     const machineAt = this.#machines.leastKey;
     const mailAt = this.#mail.nextAt();
     const scriptAt = this.#script.nextAt();
     const beatAt = this.#beats.leastKey;
-    const silenceAt = this.#silences.leastKey;
+    const silenceAt = this.#silences.nextAt();
     const clientAt = this.#clients.nextAt();
     const next = Math.max(
       this.now,
@@ -216,15 +226,16 @@ export class Simulation {
     else if (mailAt <= next) this.#read(this.#mail.pop() as Letter);
     else if (scriptAt <= next) (this.#script.pop() as () => void)();
     else if (beatAt <= next) this.#beat(this.#beats.peek() as SimNode);
-    else if (silenceAt <= next) this.#end(this.#silences.peek() as SimJob, TIMED_OUT);
+    else if (silenceAt <= next) this.#end(this.#silences.peek(), TIMED_OUT);
     else if (clientAt <= next) this.#clients.advance(next, this.#clientSink);
     else this.#apply(TICK);
     return true;
   }
 
   #advanceMachine(node: SimNode): void {
+    // Moved among the others once, whatever starts here meanwhile.
+    this.#advancing = node;
     node.machine.advance(this.now, this.#machineSink);
-    this.touch(node);
     // What this brings about may start and abort jobs, but no machine reports before it is advanced again.
     for (let i = 0; i < this.#reported.length; i++) {
       const job = this.#reported[i] as SimJob;
@@ -232,6 +243,8 @@ export class Simulation {
       if (node.unstopped.size > 0 && result !== undefined) node.unstopped.delete(job);
       if (job.node === node && job.turn === this.#turns[i]) this.#say(node, job, result);
     }
+    this.#advancing = undefined;
+    this.touch(node);
     this.#reported.length = 0;
     this.#results.length = 0;
     this.#turns.length = 0;
@@ -253,7 +266,7 @@ export class Simulation {
 
   #begin(job: SimJob): void {
     if (job.isSettled) return;
-    this.#hush(job);
+    job.silentAt = NEVER;
     job.firstByteAt = this.now;
     this.#observer.firstByte?.(job, this.now);
     this.#clients.firstByte?.(job.id, this.now);
@@ -261,7 +274,8 @@ export class Simulation {
   }
 
   #submit(request: Request): void {
-    const job = new SimJob(request, this.now);
+    const job = this.#spare.pop() ?? new SimJob(request);
+    job.begin(request, this.now);
     this.#observer.submitted?.(job, this.now);
     if (this.#policy === undefined) return this.#settle(job, LOST);
     this.#jobs.add(job.id, job);
@@ -329,7 +343,7 @@ export class Simulation {
     job.node = node;
     this.#observer.assigned?.(job, nodeId, this.now);
     const { firstByteUs } = (this.#policy as Policy).attemptLimits(taskId);
-    if (firstByteUs > 0) this.#silences.push(job.silenceSlot(), this.now + firstByteUs);
+    if (firstByteUs > 0) this.#silences.bound(job, this.now + firstByteUs);
     const failure = node.failureOf(job);
     if (failure !== undefined) return this.#failLater(node, job, failure);
     node.machine.start(job, job.task.model, this.now);
@@ -345,17 +359,35 @@ export class Simulation {
     const { node } = job;
     if (node === undefined) return;
     job.node = undefined;
-    this.#hush(job);
+    job.silentAt = NEVER;
     if (result.kind !== 'ok') this.#stop(node, job);
     this.#observer.attemptEnded?.(job, node.spec.id, this.now);
-    if (job.isSettled) this.#jobs.delete(job.id);
+    if (job.isSettled) this.#leave(job);
     const isBroken = result.kind === 'failed' && job.task.stream && job.firstByteAt >= 0;
     const told = isBroken ? { ...result, retryable: false } : result;
     this.#apply({ kind: 'attempt-ended', taskId: job.id, result: told });
   }
 
+  /** It has its outcome and no attempt: whoever is told of this now may still look at it. */
+  #leave(job: SimJob): void {
+    this.#jobs.delete(job.id);
+    if (job.isScattered || this.#left.length >= SPARE_JOBS_MAX) this.#silences.forget(job);
+    else this.#left.push(job);
+  }
+
+  /** Records of jobs that left serve again, between events. */
+  #reuse(): void {
+    for (const job of this.#left) {
+      job.request.release?.();
+      if (this.#spare.length < SPARE_JOBS_MAX) this.#spare.push(job);
+      else this.#silences.forget(job);
+    }
+    this.#left.length = 0;
+  }
+
   /** Whoever cannot be told goes on working for nobody until he can. */
   #stop(node: SimNode, job: SimJob): void {
+    job.isScattered = true;
     if (node.faults.partitioned) {
       node.unstopped.add(job);
       return;
@@ -364,13 +396,9 @@ export class Simulation {
     this.touch(node);
   }
 
-  #hush({ silence }: SimJob): void {
-    if (silence?.isInHeap === true) this.#silences.remove(silence);
-  }
-
   #settle(job: SimJob, end: JobEnd): void {
     job.isSettled = true;
-    if (job.node === undefined) this.#jobs.delete(job.id);
+    if (job.node === undefined) this.#leave(job);
     this.#observer.outcome?.(job, end, this.now);
     this.#clients.outcome(job.id, end, this.now);
   }
@@ -379,7 +407,7 @@ export class Simulation {
     const { node } = job;
     if (node !== undefined) {
       job.node = undefined;
-      this.#hush(job);
+      job.silentAt = NEVER;
       this.#stop(node, job);
       this.#observer.attemptEnded?.(job, node.spec.id, this.now);
     }

@@ -1,6 +1,7 @@
 /** What became of users, made by hand, for comparisons. */
 import type { User } from '../../src/simulator/clients/user.ts';
 import type { Ending } from '../../src/simulator/measure/group.ts';
+import { TimedValue } from '../../src/simulator/measure/log-histogram.ts';
 import { UserLog, USERS_LOGGED_MAX, type UserRows } from '../../src/simulator/measure/user-log.ts';
 import { FleetTimes } from '../../src/simulator/oracle/fleet-times.ts';
 import { S } from './specs.ts';
@@ -32,7 +33,9 @@ export function loggedUser(
     stream: 0,
     draw,
     className,
+    classAt: 0,
     tenant,
+    tenantAt: 0,
     model: 'm',
     demand: { kind: 'work', workUs: S },
     workUs: S,
@@ -63,15 +66,9 @@ export function userRows(fates: readonly UserFate[], usersMax: number = USERS_LO
 }
 
 function endingOf({ kind, inTime = false, seconds }: UserFate): Ending {
-  return {
-    kind,
-    inTime,
-    waitUs: (seconds * S) / 2,
-    waitBucket: 0,
-    responseUs: seconds * S,
-    responseBucket: 0,
-    firstByteUs: -1,
-    firstByteBucket: 0,
-    workUs: S,
-  };
+  const [wait, response, firstByte] = [new TimedValue(), new TimedValue(), new TimedValue()];
+  wait.set((seconds * S) / 2);
+  response.set(seconds * S);
+  firstByte.set(-1);
+  return { kind, inTime, wait, response, firstByte, workUs: S };
 }

@@ -15,6 +15,8 @@ export interface Request {
   readonly noise: number;
   /** Whose try it is, so that measurements know what he wanted. Absent in tests that measure nothing. */
   readonly user?: User;
+  /** Nobody looks at the request, its task or its user any more, so that the records may be used again. Need not be called. */
+  release?(): void;
 }
 
 /** What clients do while they are advanced. */

@@ -7,19 +7,21 @@
  * Invariants: each user arrives once and ends once; a user under way has a try under way or a timer, never neither; a
  * try's number is larger than those before it.
  */
-import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
+import { KeyedHeap } from '../../base/keyed-heap.ts';
 import type { DurationUs, MonoUs, TaskId } from '../../base/units.ts';
-import { NO_NEEDS } from '../../core/request/index.ts';
 import type { Outcome } from '../../core/request/outcome.ts';
-import type { TaskSpec } from '../../core/request/task.ts';
 import { TaskTable } from '../task-table.ts';
 import type { Clients, ClientSink } from './clients.ts';
 import { createSources, type SourcesOptions } from './create-sources.ts';
 import { Draws } from './draws.ts';
 import { type FailedTry, returnAfterUs } from './patience.ts';
 import type { Source } from './source.ts';
+import { TryRequest } from './try-request.ts';
 import type { UserEnd, UserObserver } from './user.ts';
-import { firstByteEstimateUs, type UserRecord } from './user-record.ts';
+import { UserRecord } from './user-record.ts';
+
+/** Records that wait for another user, and for another try: as many as one burst leaves, no more. */
+const SPARE_MAX = 16_384;
 
 export interface ClientsOptions extends SourcesOptions {
   readonly observer?: UserObserver;
@@ -42,6 +44,9 @@ class Crowd implements RunClients {
   readonly #out = new TaskTable<UserRecord>();
   readonly #draws = new Draws();
   readonly #observer: UserObserver;
+  readonly #spareUsers: UserRecord[] = [];
+  readonly #spareRequests: TryRequest[] = [];
+  readonly #released: (request: TryRequest) => void = (request) => this.#release(request);
   #nextIndex = 0;
   #nextTaskId: TaskId = 1;
 
@@ -93,7 +98,9 @@ class Crowd implements RunClients {
   }
 
   #arrive(source: Source, now: MonoUs, sink: ClientSink): void {
-    const user = source.take(this.#nextIndex++);
+    const user = this.#spareUsers.pop() ?? new UserRecord(source);
+    user.begin(source, this.#nextIndex++);
+    source.take(user);
     if (source.nextAt === Number.POSITIVE_INFINITY) this.#sources.remove(source.place);
     else this.#sources.update(source.place, source.nextAt);
     this.#observer.userArrived?.(user, now);
@@ -114,7 +121,18 @@ class Crowd implements RunClients {
     user.isOut = true;
     this.#out.add(user.taskId, user);
     if (user.source.law.stream.users.hangsUp) this.#setTimer(user, now + user.deadlineUs);
-    sink.submit({ task: taskOf(user, now), demand: user.demand, noise: user.noise, user });
+    user.openTries += 1;
+    const request = this.#spareRequests.pop() ?? new TryRequest(user, this.#released);
+    request.become(user, now);
+    sink.submit(request);
+  }
+
+  #release(request: TryRequest): void {
+    const { user } = request;
+    user.openTries -= 1;
+    if (this.#spareRequests.length < SPARE_MAX) this.#spareRequests.push(request);
+    if (!user.hasEnded || user.openTries > 0 || this.#spareUsers.length >= SPARE_MAX) return;
+    this.#spareUsers.push(user);
   }
 
   #returnAfterUs(user: UserRecord, end: FailedTry): DurationUs | undefined {
@@ -125,6 +143,7 @@ class Crowd implements RunClients {
   }
 
   #end(user: UserRecord, end: UserEnd, now: MonoUs): void {
+    user.hasEnded = true;
     this.#observer.userEnded?.(user, end, now);
     const { source } = user;
     if (source.ended === undefined) return;
@@ -133,8 +152,7 @@ class Crowd implements RunClients {
   }
 
   #setTimer(user: UserRecord, at: MonoUs): void {
-    user.timer ??= new HeapSlot<UserRecord>(user, user.index);
-    this.#timers.push(user.timer, at);
+    this.#timers.push(user.timerSlot(), at);
   }
 
   #stopTimer({ timer }: UserRecord): void {
@@ -151,27 +169,4 @@ const FAILED: UserEnd = Object.freeze({ kind: 'failed' });
 function endOf({ kind }: FailedTry): UserEnd {
   if (kind === 'cancelled') return GAVE_UP;
   return kind === 'rejected' || kind === 'evicted' ? REFUSED : FAILED;
-}
-
-function taskOf(user: UserRecord, now: MonoUs): TaskSpec {
-  const { size, tries } = user;
-  const { isStream, users } = user.source.law.stream;
-  return {
-    id: user.taskId,
-    className: user.className,
-    tenant: user.tenant,
-    model: user.model,
-    needs: NO_NEEDS,
-    workUs: user.estimateUs,
-    firstByteWorkUs: firstByteEstimateUs(user),
-    bytes: size.bytes,
-    deadlineAt: now + user.deadlineUs,
-    deadlineWished: true,
-    stream: isStream,
-    fingerprint: user.fingerprint,
-    tokens: size.tokens,
-    promptTokens: size.promptTokens,
-    prefix: size.prefix,
-    retryCount: users.tellsCount ? tries - 1 : 0,
-  };
 }

@@ -22,8 +22,8 @@ export interface Source {
   readonly modelBefore: number;
   /** What the next user asks for, when a trace tells it; else it is drawn. */
   readonly size: Size | undefined;
-  /** The user who is due now. Afterwards `nextAt` is that of the next; `index` is the user's number over all streams. */
-  take(index: number): UserRecord;
+  /** Makes the record the user who is due now. Afterwards `nextAt` is that of the next. */
+  take(user: UserRecord): void;
   /** Its user ended; `nextAt` may be another afterwards. */
   ended?(now: MonoUs): void;
 }
@@ -57,12 +57,11 @@ export class OpenSource implements Source {
     this.#step();
   }
 
-  take(index: number): UserRecord {
-    const user = this.law.draw(this, index);
+  take(user: UserRecord): void {
+    this.law.draw(this, user);
     this.modelBefore = user.modelAt;
     this.draw += 1;
     this.#step();
-    return user;
   }
 
   #step(): void {
@@ -103,11 +102,10 @@ export class ClosedSource implements Source {
     this.#think(0);
   }
 
-  take(index: number): UserRecord {
-    const user = this.law.draw(this, index);
+  take(user: UserRecord): void {
+    this.law.draw(this, user);
     this.modelBefore = user.modelAt;
     this.nextAt = Number.POSITIVE_INFINITY;
-    return user;
   }
 
   ended(now: MonoUs): void {

@@ -48,12 +48,11 @@ export class TraceSource implements Source {
     this.#step();
   }
 
-  take(index: number): UserRecord {
-    const user = this.law.draw(this, index);
+  take(user: UserRecord): void {
+    this.law.draw(this, user);
     this.modelBefore = user.modelAt;
     this.draw += 1;
     this.#step();
-    return user;
   }
 
   #step(): void {

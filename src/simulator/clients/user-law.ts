@@ -37,42 +37,33 @@ export class UserLaw {
     this.#draws = options.draws;
   }
 
-  /** The user whom the source has next; `index` is its number over all streams. */
-  draw(source: Source, index: number): UserRecord {
+  /** Draws the user whom the source has next. */
+  draw(source: Source, user: UserRecord): void {
     const draws = this.#draws;
     const { stream } = this;
     const { draw } = source;
     draws.begin(this.#key, draw);
-    const ofClass = stream.classes[this.#classes.pick(draws.ratio())] as StreamSpec['classes'][number];
-    const tenant = this.#tenantOf(this.#tenantShares.pick(draws.ratio()));
-    const isPatient = draws.ratio() < stream.users.patientShare;
-    const modelAt = this.#models.next(source.modelBefore, draws);
+    const classAt = this.#classes.pick(draws.ratio());
+    const ofClass = stream.classes[classAt] as StreamSpec['classes'][number];
+    const tenantAt = this.#tenantShares.pick(draws.ratio());
+    user.stream = this.#position;
+    user.draw = draw;
+    user.arrivedAt = source.nextAt;
+    user.className = ofClass.name;
+    user.classAt = classAt;
+    user.tenant = this.#tenantOf(tenantAt);
+    user.tenantAt = tenantAt;
+    user.isPatient = draws.ratio() < stream.users.patientShare;
+    user.modelAt = this.#models.next(source.modelBefore, draws);
+    user.model = stream.models[user.modelAt]?.id as ModelId;
     const size = source.size ?? this.#sizes(draws);
+    user.size = size;
+    user.demand = size.demand;
+    user.workUs = size.workUs;
+    user.deadlineUs = Math.max(ofClass.deadlineUs, size.deadlineUsMin);
     const estimate = draws.lognormal(stream.estimateSigma);
-    return {
-      index,
-      stream: this.#position,
-      className: ofClass.name,
-      tenant,
-      model: stream.models[modelAt]?.id as ModelId,
-      demand: size.demand,
-      workUs: size.workUs,
-      deadlineUs: Math.max(ofClass.deadlineUs, size.deadlineUsMin),
-      arrivedAt: source.nextAt,
-      tries: 0,
-      taskId: 0,
-      firstByteAt: -1,
-      source,
-      draw,
-      modelAt,
-      size,
-      estimateUs: Math.max(1, Math.round(size.workUs * estimate)),
-      noise: draws.lognormal(stream.serviceSigma),
-      isPatient,
-      fingerprint: `${stream.name}/${draw}`,
-      isOut: false,
-      timer: undefined,
-    };
+    user.estimateUs = Math.max(1, Math.round(size.workUs * estimate));
+    user.noise = draws.lognormal(stream.serviceSigma);
   }
 }
 

@@ -10,6 +10,9 @@ export interface User {
   /** Its number within the stream, which all that is drawn for it starts from: with the stream it is the same user under every policy. */
   readonly draw: number;
   readonly className: ClassName;
+  /** Position of its class, and of its tenant, among those of its stream. */
+  readonly classAt: number;
+  readonly tenantAt: number;
   readonly tenant: TenantId;
   readonly model: ModelId;
   readonly demand: Demand;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createPrng } from '../../base/prng.ts';
 import { Distribution, ExactBudget } from './distribution.ts';
-import { bucketOf, RELATIVE_ERROR, valueOf } from './log-histogram.ts';
+import { bucketOf, RELATIVE_ERROR, TimedValue, valueOf } from './log-histogram.ts';
 
 /** Lognormal over five decades. */
 function values(count: number, seed: number): readonly number[] {
@@ -12,9 +12,15 @@ function values(count: number, seed: number): readonly number[] {
   });
 }
 
+function timed(valueUs: number): TimedValue {
+  const value = new TimedValue();
+  value.set(valueUs);
+  return value;
+}
+
 function distributionOf(list: readonly number[], exactMax?: number): Distribution {
   const distribution = new Distribution(exactMax === undefined ? {} : { exactMax });
-  for (const value of list) distribution.add(value, bucketOf(value));
+  for (const value of list) distribution.add(timed(value));
   return distribution;
 }
 
@@ -70,10 +76,10 @@ describe('Distribution', () => {
     const budget = new ExactBudget(1_000);
     const [one, other] = [new Distribution({ budget }), new Distribution({ budget })];
     const list = values(2_000, 3);
-    for (const value of list.slice(0, 500)) one.add(value, bucketOf(value));
+    for (const value of list.slice(0, 500)) one.add(timed(value));
     expect(budget.left).toBeGreaterThanOrEqual(0);
     expect(one.quantilesMs().p95).toBe(rankMs(list.slice(0, 500), 0.95));
-    for (const value of list) other.add(value, bucketOf(value));
+    for (const value of list) other.add(timed(value));
     expect(budget.left).toBeGreaterThanOrEqual(0);
     const exactMs = rankMs(list, 0.95);
     expect(other.quantilesMs().p95).not.toBe(exactMs);

@@ -3,8 +3,9 @@
  * maximum are exact always.
  */
 import type { DurationUs } from '../../base/units.ts';
-import { LogHistogram, bucketOf } from './log-histogram.ts';
+import { LogHistogram, bucketOf, type TimedValue } from './log-histogram.ts';
 import type { Quantiles } from './report.ts';
+import { selectRank } from './select-rank.ts';
 
 /** Values of a group that are kept one by one: 1.6 MB. */
 export const EXACT_MAX = 200_000;
@@ -47,26 +48,29 @@ export class Distribution {
     return this.#max;
   }
 
-  /** `bucket` is the value's in a histogram, for whoever adds one value to several distributions. */
-  add(valueUs: DurationUs, bucket: number): void {
-    if (this.#histogram !== undefined) this.#histogram.add(bucket);
-    else if (this.#count < this.#values.length) this.#values[this.#count] = valueUs;
-    else this.#grow(valueUs, bucket);
+  add(value: TimedValue): void {
+    const { valueUs } = value;
+    if (this.#histogram === undefined && this.#hasRoom(1)) this.#values[this.#count] = valueUs;
+    else this.#blur().add(value.bucket);
     this.#count += 1;
     this.#sum += valueUs;
     if (valueUs > this.#max) this.#max = valueUs;
   }
 
   merge(other: Distribution): void {
-    const exact = other.#histogram === undefined ? other.#values.subarray(0, other.#count) : undefined;
-    if (exact !== undefined) {
-      for (const value of exact) this.add(value, bucketOf(value));
-      return;
-    }
-    this.#blur().merge(other.#histogram as LogHistogram);
+    this.#mergeValues(other);
     this.#count += other.#count;
     this.#sum += other.#sum;
     this.#max = Math.max(this.#max, other.#max);
+  }
+
+  #mergeValues(other: Distribution): void {
+    if (other.#histogram !== undefined) return this.#blur().merge(other.#histogram);
+    const values = other.#values.subarray(0, other.#count);
+    if (this.#histogram === undefined && this.#hasRoom(values.length))
+      return this.#values.set(values, this.#count);
+    const histogram = this.#blur();
+    for (const value of values) histogram.add(bucketOf(value));
   }
 
   quantilesMs(): Quantiles {
@@ -81,24 +85,37 @@ export class Distribution {
     };
   }
 
-  /** By nearest rank, in milliseconds; never above the maximum. */
+  /** By nearest rank, in milliseconds; never above the maximum. To be asked in ascending order. */
   #quantiles(): (q: number) => number {
     const histogram = this.#histogram;
     if (histogram !== undefined) return (q) => Math.min(this.#max, histogram.quantile(q)) / 1_000;
-    const sorted = this.#values.slice(0, this.#count).sort();
-    return (q) => (sorted[Math.max(1, Math.ceil(q * this.#count)) - 1] as number) / 1_000;
+    // Ranks are asked for in ascending order: what is below the last one need not be looked at again.
+    const values = this.#values.slice(0, this.#count);
+    let from = 0;
+    return (q) => {
+      const rank = Math.max(1, Math.ceil(q * this.#count)) - 1;
+      const value = selectRank(values, rank, from);
+      from = rank;
+      return value / 1_000;
+    };
   }
 
-  #grow(valueUs: DurationUs, bucket: number): void {
-    const length = Math.min(this.#exactMax, 2 * this.#values.length);
-    const more = length - this.#values.length;
-    if (more <= 0 || (this.#budget !== undefined && this.#budget.left < more))
-      return this.#blur().add(bucket);
-    if (this.#budget !== undefined) this.#budget.left -= more;
+  /** Makes room for so many values more; false where they are more than may be kept one by one. */
+  #hasRoom(more: number): boolean {
+    const needed = this.#count + more;
+    if (needed <= this.#values.length) return true;
+    if (needed > this.#exactMax) return false;
+    let length = this.#values.length;
+    while (length < needed) length = Math.min(this.#exactMax, 2 * length);
+    const added = length - this.#values.length;
+    if (this.#budget !== undefined) {
+      if (this.#budget.left < added) return false;
+      this.#budget.left -= added;
+    }
     const values = new Float64Array(length);
-    values.set(this.#values);
-    values[this.#count] = valueUs;
+    values.set(this.#values.subarray(0, this.#count));
     this.#values = values;
+    return true;
   }
 
   #blur(): LogHistogram {

@@ -2,19 +2,17 @@
 import type { DurationUs, RefUs } from '../../base/units.ts';
 import type { UserEnd } from '../clients/user.ts';
 import { Distribution, type DistributionOptions } from './distribution.ts';
+import type { TimedValue } from './log-histogram.ts';
 import type { GroupReport, TenantReport } from './report.ts';
 
-/** A user's end, computed once for all groups that he belongs to. Times in microseconds, buckets of histograms beside them. */
+/** A user's end, computed once for all groups that he belongs to. */
 export interface Ending {
   kind: UserEnd['kind'];
   inTime: boolean;
-  waitUs: DurationUs;
-  waitBucket: number;
-  responseUs: DurationUs;
-  responseBucket: number;
-  /** -1 where the answer was not streamed. */
-  firstByteUs: DurationUs;
-  firstByteBucket: number;
+  readonly wait: TimedValue;
+  readonly response: TimedValue;
+  /** Below 0 where the answer was not streamed. */
+  readonly firstByte: TimedValue;
   /** True work of what he got. */
   workUs: RefUs;
 }
@@ -47,9 +45,9 @@ export class Group {
   end(ending: Ending): void {
     this.ended[ending.kind] += 1;
     if (ending.kind !== 'served' && ending.kind !== 'degraded') return;
-    this.#wait.add(ending.waitUs, ending.waitBucket);
-    this.#response.add(ending.responseUs, ending.responseBucket);
-    if (ending.firstByteUs >= 0) this.#firstByte.add(ending.firstByteUs, ending.firstByteBucket);
+    this.#wait.add(ending.wait);
+    this.#response.add(ending.response);
+    if (ending.firstByte.valueUs >= 0) this.#firstByte.add(ending.firstByte);
     if (!ending.inTime) return;
     this.inTime += 1;
     this.workUs += ending.workUs;

@@ -3,15 +3,33 @@
  * is off by at most `RELATIVE_ERROR` of itself, wherever in the distribution it lies (the mapping of DDSketch, Masson,
  * Rim and Lee, 2019, with a fixed range instead of collapsing buckets). 14 KB; adding is O(1).
  */
+import type { DurationUs } from '../../base/units.ts';
+
 export const RELATIVE_ERROR = 0.005;
 const GROWTH = (1 + RELATIVE_ERROR) / (1 - RELATIVE_ERROR);
 const PER_LOG = 1 / Math.log(GROWTH);
 /** Values up to 10^15: 31 years of microseconds. */
 const BUCKETS = Math.ceil(Math.log(1e15) * PER_LOG) + 1;
 
-/** Where a value counts; 0 is for values below 1. Computed once where one value goes to several histograms. */
+/** Where a value counts; 0 is for values below 1. */
 export function bucketOf(value: number): number {
   return value < 1 ? 0 : Math.min(BUCKETS - 1, Math.ceil(Math.log(value) * PER_LOG) + 1);
+}
+
+/** A value that goes to several distributions: its logarithm is taken once, and only if one of them is a histogram. */
+export class TimedValue {
+  valueUs = 0;
+  #bucket = -1;
+
+  set(valueUs: DurationUs): void {
+    this.valueUs = valueUs;
+    this.#bucket = -1;
+  }
+
+  get bucket(): number {
+    if (this.#bucket < 0) this.#bucket = bucketOf(this.valueUs);
+    return this.#bucket;
+  }
 }
 
 /** The middle of a bucket in the sense of the relative error. */

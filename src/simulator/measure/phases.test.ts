@@ -1,20 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { S } from '../../../test/support/specs.ts';
 import type { Ending } from './group.ts';
+import { TimedValue } from './log-histogram.ts';
 import { PHASES_MAX, Phases } from './phases.ts';
 
 function served(inTime: boolean, responseUs: number): Ending {
-  return {
-    kind: 'served',
-    inTime,
-    waitUs: 0,
-    waitBucket: 0,
-    responseUs,
-    responseBucket: 0,
-    firstByteUs: -1,
-    firstByteBucket: 0,
-    workUs: S,
-  };
+  const [wait, response, firstByte] = [new TimedValue(), new TimedValue(), new TimedValue()];
+  response.set(responseUs);
+  firstByte.set(-1);
+  return { kind: 'served', inTime, wait, response, firstByte, workUs: S };
 }
 
 describe('Phases', () => {

@@ -10,13 +10,13 @@ import type { JobEnd, Observer, TrackedJob } from '../observer.ts';
 import type { SimNode } from '../sim-node.ts';
 import { Cells } from './cells.ts';
 import type { Ending, Group } from './group.ts';
-import { bucketOf } from './log-histogram.ts';
+import { bucketOf, TimedValue } from './log-histogram.ts';
 import { Phases } from './phases.ts';
 import { type Disturbance, Recovery } from './recovery.ts';
 import { Prefixes } from './prefixes.ts';
 import type { NodeReport, PolicyReport } from './report.ts';
 import { type Levels, SAMPLED_ENDS, type Sampler } from './sampler.ts';
-import { Tenants, type Window } from './tenants.ts';
+import { type Tenant, Tenants, type Window } from './tenants.ts';
 import type { UserLog } from './user-log.ts';
 import { WaitBounds } from './wait-bound.ts';
 
@@ -66,23 +66,24 @@ export class Recorder implements Observer, UserObserver {
   readonly #waitBounds: WaitBounds;
   readonly #recovery: Recovery | undefined;
   readonly #prefixes: Prefixes | undefined;
+  /** By stream, and there by position: its classes in the configuration, and its tenants. */
+  readonly #classRows: readonly number[][];
+  readonly #tenantRows: readonly Tenant[][];
   readonly #watchedClass: number;
   readonly #queued: number[];
   readonly #ending: Ending = {
     kind: 'served',
     inTime: false,
-    waitUs: 0,
-    waitBucket: 0,
-    responseUs: 0,
-    responseBucket: 0,
-    firstByteUs: -1,
-    firstByteBucket: 0,
+    wait: new TimedValue(),
+    response: new TimedValue(),
+    firstByte: new TimedValue(),
     workUs: 0,
   };
   /** The request whose outcome is being told. */
   #settling: TrackedJob | undefined;
-  /** The request that had its outcome last. */
-  #settled: TrackedJob | undefined;
+  /** Whose request had its outcome last, and the node of its last attempt. */
+  #settledUser: User | undefined;
+  #settledNode = -1;
   #running = 0;
   #open = 0;
   #peakOpen = 0;
@@ -95,6 +96,8 @@ export class Recorder implements Observer, UserObserver {
     const { classes, streams, nodes, window, disturbance } = options;
     this.#cells = new Cells(classes.length, streams.length);
     this.#tenants = new Tenants(window, options.tenantWeights);
+    this.#classRows = streams.map(() => []);
+    this.#tenantRows = streams.map(() => []);
     this.#nodes = nodes.map(() => new NodeTally());
     this.#phases = new Phases({ changes: options.changes, window, classes });
     this.#waitBounds = new WaitBounds({ shares: options.classShares, fastestRate: options.fastestRate });
@@ -105,12 +108,14 @@ export class Recorder implements Observer, UserObserver {
   }
 
   userArrived(user: User, now: MonoUs): void {
+    // The record of one who ended may be another's now.
+    if (user === this.#settledUser) this.#settledUser = undefined;
     this.#options.sampler?.arrived(user.workUs);
     this.#recovery?.arrived(now);
     if (!this.#counts(user)) return;
-    this.#phases.arrived(now, this.#indexOf(user.className), this.#fleetUs(user, user.workUs));
+    this.#phases.arrived(now, this.#classIn(user), this.#fleetUs(user, user.workUs));
     this.#cellOf(user).offered += 1;
-    this.#tenants.of(user.tenant).offered += 1;
+    this.#tenantOf(user).offered += 1;
     this.#options.users?.arrived(user);
   }
 
@@ -119,12 +124,12 @@ export class Recorder implements Observer, UserObserver {
     const isAnswer = ending.kind === 'served' || ending.kind === 'degraded';
     this.#options.sampler?.ended(SAMPLED_ENDS.indexOf(isAnswer && !ending.inTime ? 'late' : ending.kind));
     if (isAnswer) this.#answered(user, now);
-    else if (this.#isWatched(user.className)) this.#recovery?.turnedAway(now);
+    else if (this.#classIn(user) === this.#watchedClass) this.#recovery?.turnedAway(now);
     if (!this.#counts(user)) return;
-    this.#phases.ended(user.arrivedAt, this.#indexOf(user.className), ending);
+    this.#phases.ended(user.arrivedAt, this.#classIn(user), ending);
     this.#cellOf(user).end(ending);
-    this.#tenants.of(user.tenant).end(ending);
-    const node = this.#settled?.user === user ? this.#settled.nodeIndex : -1;
+    this.#tenantOf(user).end(ending);
+    const node = this.#settledUser === user ? this.#settledNode : -1;
     this.#options.users?.ended(user, ending, { node, afterUs: now - user.arrivedAt });
   }
 
@@ -149,14 +154,14 @@ export class Recorder implements Observer, UserObserver {
     const waitUs = now - (user?.arrivedAt ?? submittedAt);
     if (this.#options.sampler === undefined && this.#recovery === undefined) return;
     this.#options.sampler?.dispatched(bucketOf(waitUs));
-    if (this.#isWatched(job.task.className)) this.#recovery?.waited(waitUs, now);
+    if (this.#classOf(job) === this.#watchedClass) this.#recovery?.waited(waitUs, now);
   }
 
   attemptEnded(job: TrackedJob, _nodeId: NodeId, now: MonoUs): void {
     this.#running -= 1;
     const node = this.#options.nodes[job.nodeIndex] as SimNode;
     const aloneUs = node.machine.serviceUs(job.demand) * job.noise;
-    this.#tenants.of(job.task.tenant).acceleratorUs += Math.min(aloneUs, now - job.sentAt);
+    this.#tenant(job).acceleratorUs += Math.min(aloneUs, now - job.sentAt);
     if (!job.isSettled) this.#queue(job, now);
   }
 
@@ -164,7 +169,8 @@ export class Recorder implements Observer, UserObserver {
     this.#open -= 1;
     if (!job.isRunning) this.#unqueue(job, now);
     if (job.firstSentAt < 0) this.#gaveUpWaiting(job, now);
-    this.#settled = job;
+    this.#settledUser = job.user;
+    this.#settledNode = job.nodeIndex;
     this.#settling = end.kind === 'served' || end.kind === 'degraded' ? job : undefined;
   }
 
@@ -216,8 +222,8 @@ export class Recorder implements Observer, UserObserver {
     return arrivedAt >= from && arrivedAt < until;
   }
 
-  #cellOf({ className, stream, workUs }: User): Group {
-    return this.#cells.of(this.#indexOf(className), stream, workUs);
+  #cellOf(user: User): Group {
+    return this.#cells.of(this.#classIn(user), user.stream, user.workUs);
   }
 
   /** How long the whole fleet needs for it. */
@@ -225,13 +231,24 @@ export class Recorder implements Observer, UserObserver {
     return workUs / (this.#options.capacity[stream] as number);
   }
 
-  #isWatched(name: string): boolean {
-    return this.#indexOf(name) === this.#watchedClass;
+  #classOf({ user, task }: TrackedJob): number {
+    return user === undefined ? this.#options.classes.indexOf(task.className) : this.#classIn(user);
   }
 
-  /** There are few classes, and names are the same object: looking along the list is faster than a map. */
-  #indexOf(name: string): number {
-    return this.#options.classes.indexOf(name);
+  /** Looked up by name once per stream and class: every event of every request asks. */
+  #classIn({ stream, classAt, className }: User): number {
+    const row = this.#classRows[stream] as number[];
+    return (row[classAt] ??= this.#options.classes.indexOf(className));
+  }
+
+  #tenant({ user, task }: TrackedJob): Tenant {
+    return user === undefined ? this.#tenants.of(task.tenant) : this.#tenantOf(user);
+  }
+
+  /** Looked up by name once per stream and tenant. */
+  #tenantOf({ stream, tenantAt, tenant }: User): Tenant {
+    const row = this.#tenantRows[stream] as Tenant[];
+    return (row[tenantAt] ??= this.#tenants.of(tenant));
   }
 
   #endingOf(user: User, { kind }: UserEnd, now: MonoUs): Ending {
@@ -241,14 +258,13 @@ export class Recorder implements Observer, UserObserver {
     if (kind !== 'served' && kind !== 'degraded') return ending;
     const job = this.#settling as TrackedJob;
     const isStreamed = job.task.stream && job.firstByteAt >= 0;
-    ending.waitUs = job.firstSentAt < 0 ? 0 : job.firstSentAt - user.arrivedAt;
-    ending.responseUs = now - user.arrivedAt;
-    ending.firstByteUs = isStreamed ? job.firstByteAt - user.arrivedAt : -1;
-    ending.inTime = (isStreamed ? ending.firstByteUs : ending.responseUs) <= user.deadlineUs;
+    const firstByteUs = isStreamed ? job.firstByteAt - user.arrivedAt : -1;
+    const responseUs = now - user.arrivedAt;
+    ending.wait.set(job.firstSentAt < 0 ? 0 : job.firstSentAt - user.arrivedAt);
+    ending.response.set(responseUs);
+    ending.firstByte.set(firstByteUs);
+    ending.inTime = (isStreamed ? firstByteUs : responseUs) <= user.deadlineUs;
     ending.workUs = user.workUs * job.share;
-    ending.waitBucket = bucketOf(ending.waitUs);
-    ending.responseBucket = bucketOf(ending.responseUs);
-    ending.firstByteBucket = isStreamed ? bucketOf(ending.firstByteUs) : 0;
     return ending;
   }
 
@@ -263,7 +279,7 @@ export class Recorder implements Observer, UserObserver {
     this.#recovery?.answered(user.arrivedAt);
     if (inTime) this.#recovery?.servedInTime(user.arrivedAt);
     if (now < window.from || now >= window.until) return;
-    this.#tenants.of(user.tenant).servedUs += workUs;
+    this.#tenantOf(user).servedUs += workUs;
     if (!inTime) return;
     const fleetUs = this.#fleetUs(user, workUs);
     this.#goodUs += fleetUs;
@@ -271,15 +287,15 @@ export class Recorder implements Observer, UserObserver {
   }
 
   #queue(job: TrackedJob, now: MonoUs): void {
-    const index = this.#indexOf(job.task.className);
+    const index = this.#classOf(job);
     this.#queued[index] = (this.#queued[index] as number) + 1;
-    this.#tenants.waits(this.#tenants.of(job.task.tenant), now);
+    this.#tenants.waits(this.#tenant(job), now);
   }
 
   #unqueue(job: TrackedJob, now: MonoUs): void {
-    const index = this.#indexOf(job.task.className);
+    const index = this.#classOf(job);
     this.#queued[index] = (this.#queued[index] as number) - 1;
-    this.#tenants.leaves(this.#tenants.of(job.task.tenant), now);
+    this.#tenants.leaves(this.#tenant(job), now);
   }
 
   /** What fair shares promise the try; only to users who count. */
@@ -296,10 +312,10 @@ export class Recorder implements Observer, UserObserver {
   }
 
   /** Only tries of users who count. */
-  #waited({ user, task }: TrackedJob, waitUs: DurationUs): void {
+  #waited({ user }: TrackedJob, waitUs: DurationUs): void {
     if (waitUs === 0 || user === undefined || !this.#counts(user)) return;
     this.#cellOf(user).waited(waitUs);
-    this.#tenants.of(task.tenant).waited(waitUs);
+    this.#tenantOf(user).waited(waitUs);
   }
 
   #busyRatio(index: number): Ratio {

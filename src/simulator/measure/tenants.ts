@@ -20,7 +20,7 @@ export interface Window {
   readonly until: MonoUs;
 }
 
-class Tenant extends Group {
+export class Tenant extends Group {
   readonly weight: number;
   waiting = 0;
   /** Since when nothing waits, and how long nothing did within the window. */
@@ -40,21 +40,19 @@ export class Tenants {
   readonly #weights: ReadonlyMap<TenantId, number>;
   readonly #known: Map<TenantId, Tenant> = new Map();
   readonly #others = new Tenant(1);
-  #lastId: TenantId | undefined;
-  #last: Tenant = this.#others;
 
   constructor(window: Window, weights: readonly { readonly id: TenantId; readonly weight: number }[]) {
     this.#window = window;
     this.#weights = new Map(weights.map(({ id, weight }) => [id, weight]));
   }
 
-  /** One request asks several times in a row: the last answer is kept at hand. */
   of(id: TenantId): Tenant {
-    if (id !== this.#lastId) {
-      this.#last = this.#find(id);
-      this.#lastId = id;
-    }
-    return this.#last;
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    if (this.#known.size >= TENANTS_MAX) return this.#others;
+    const tenant = new Tenant(this.#weights.get(id) ?? 1);
+    this.#known.set(id, tenant);
+    return tenant;
   }
 
   waits(tenant: Tenant, now: MonoUs): void {
@@ -94,15 +92,6 @@ export class Tenants {
     rest.merge(this.#others);
     const rows = shown.map(([id, tenant]) => [id, tenant.tenantReport()] as const);
     return Object.fromEntries(rest.offered === 0 ? rows : [...rows, ['other', rest.tenantReport()]]);
-  }
-
-  #find(id: TenantId): Tenant {
-    const known = this.#known.get(id);
-    if (known !== undefined) return known;
-    if (this.#known.size >= TENANTS_MAX) return this.#others;
-    const tenant = new Tenant(this.#weights.get(id) ?? 1);
-    this.#known.set(id, tenant);
-    return tenant;
   }
 
   #within(from: MonoUs, until: MonoUs): DurationUs {

@@ -119,7 +119,7 @@ export class UserLog {
     columns.inTime[row] = ending.inTime ? 1 : 0;
     columns.node[row] = node;
     columns.tries[row] = user.tries;
-    columns.waitUs[row] = isAnswer ? ending.waitUs : -1;
+    columns.waitUs[row] = isAnswer ? ending.wait.valueUs : -1;
     columns.endedUs[row] = afterUs;
   }
 
