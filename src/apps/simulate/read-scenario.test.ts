@@ -180,6 +180,12 @@ policies:
       { from: 360 * S, times: 3 },
       { from: 400 * S, times: 5 },
     ]);
+    expect(course('staircase: {steps: 2, times: 5, down: true}')).toEqual([
+      { from: 0, times: 1 },
+      { from: 150 * S, times: 5 },
+      { from: 300 * S, times: 5 },
+      { from: 450 * S, times: 1 },
+    ]);
     const day = course('diurnal: {period: 10m, low: 1, high: 3, lowAt: 0}') as { times: number }[];
     expect(day.length).toBe(48);
     expect([day[0]?.times, day[24]?.times].map((times) => times?.toFixed(2))).toEqual(['1.00', '3.00']);

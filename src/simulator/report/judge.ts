@@ -46,11 +46,13 @@ function judged(
   return { value: worstOf(bar, values), kind };
 }
 
-/** What breaks the bar, or what comes closest to it from the side that it is asked from first. */
+/** What breaks the bar most, or else what comes closest to breaking it. */
 function worstOf(bar: Bar, values: readonly number[]): number {
-  const broken = values.find((value) => !holds(bar, value));
-  if (broken !== undefined || values.length === 0) return broken ?? Number.NaN;
-  return bar.atMost === undefined ? Math.min(...values) : Math.max(...values);
+  if (values.length === 0) return Number.NaN;
+  const broken = values.filter((value) => !holds(bar, value));
+  const among = broken.length > 0 ? broken : values;
+  const isLow = bar.atMost === undefined || among.some((value) => value < (bar.atLeast ?? value));
+  return isLow ? Math.min(...among) : Math.max(...among);
 }
 
 /** A figure that is not there, or a part of nothing, holds no bar. */

@@ -62,6 +62,8 @@ describe('judgeBars', () => {
     expect(judged({ ...every, atLeast: 0.95 })).toEqual([['calm', '0.900', 'missed']]);
     expect(judged({ ...every, atMost: 0.95 })).toEqual([['calm', '1.000', 'missed']]);
     expect(judged({ ...every, atLeast: 0.8 })).toEqual([['calm', '0.900', 'held']]);
+    expect(judged({ ...every, atLeast: 0.95, atMost: 0.96 })).toEqual([['calm', '0.900', 'missed']]);
+    expect(judged({ ...every, atLeast: 0.8, atMost: 0.85 })).toEqual([['calm', '1.000', 'missed']]);
     expect(judged({ ...every, atMost: 2, of: { policy: 'old', variant: '' } })).toEqual([
       ['calm', '2.000', 'held'],
     ]);

@@ -28,12 +28,16 @@ function spikeCourse({ from, for: lengthUs, times }: SpikeFile): Course {
 }
 
 function staircaseCourse(stairs: StaircaseFile, spanUs: DurationUs): Course {
-  const { from, steps, times } = stairs;
+  const { from, steps, times, down } = stairs;
   const lengthUs = stairs.for ?? Math.max(0, spanUs - from);
-  return Array.from({ length: steps }, (_, step) => ({
-    from: from + Math.round((lengthUs * step) / steps),
-    times: 1 + ((times - 1) * step) / (steps - 1),
-  }));
+  const count = down ? 2 * steps : steps;
+  return Array.from({ length: count }, (_, at) => {
+    const step = at < steps ? at : count - 1 - at;
+    return {
+      from: from + Math.round((lengthUs * at) / count),
+      times: 1 + ((times - 1) * step) / (steps - 1),
+    };
+  });
 }
 
 /** Each step has the value of its middle. */

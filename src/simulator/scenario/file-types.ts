@@ -118,6 +118,7 @@ export interface StaircaseFile {
   readonly for?: Maybe<DurationUs>;
   readonly steps: number;
   readonly times: number;
+  readonly down: boolean;
 }
 
 export interface DiurnalFile {

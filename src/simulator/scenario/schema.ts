@@ -173,6 +173,7 @@ const staircase = z
     for: duration('Time in which the top is reached; default: what is left of the span.').optional(),
     steps: whole('Steps.', [2, ENTRIES_MAX]),
     times: number('Times the rate on the last step; the first is 1.', FACTOR),
+    down: flag('Whether the same steps lead down again, in the second half of the time.').prefault(false),
   })
   .meta({ description: 'A course: up in equal steps.' });
 
