@@ -298,11 +298,12 @@ export class Recorder implements Observer, UserObserver {
     this.#tenants.leaves(this.#tenant(job), now);
   }
 
-  /** What fair shares promise the try; only to users who count. */
+  /** What fair shares promise the try. */
   #expect(job: TrackedJob): void {
     const { user } = job;
-    if (user === undefined || !this.#counts(user)) return;
-    this.#waitBounds.waits(job, user.workUs, this.#options.capacity[user.stream] as number);
+    if (user === undefined) return;
+    const capacity = this.#options.capacity[user.stream] as number;
+    this.#waitBounds.waits(job, { workUs: user.workUs, capacity, counts: this.#counts(user) });
   }
 
   #gaveUpWaiting(job: TrackedJob, now: MonoUs): void {

@@ -38,6 +38,15 @@ interface Waiting {
   readonly servedBeforeUs: RefUs;
   /** What its flow is due, in work per microsecond. */
   readonly rate: number;
+  readonly counts: boolean;
+}
+
+export interface Expectation {
+  /** True work, without noise; and the capacity of the fleet for it, in work per microsecond. */
+  readonly workUs: RefUs;
+  readonly capacity: number;
+  /** Whether its wait is judged. */
+  readonly counts: boolean;
 }
 
 export class WaitBounds {
@@ -53,8 +62,8 @@ export class WaitBounds {
     this.#options = options;
   }
 
-  /** The request came. `workUs` is true work; `capacity` that of the fleet for it, in work per microsecond. */
-  waits({ task, noise }: Job, workUs: RefUs, capacity: number): void {
+  /** The request came. Every one has to be told, since it is ahead of others; only those that count are judged. */
+  waits({ task, noise }: Job, { workUs, capacity, counts }: Expectation): void {
     const trueUs = workUs * noise;
     this.#largestUs = Math.max(this.#largestUs, trueUs, task.workUs);
     const ofClass = this.#flowsOf(task.className);
@@ -64,7 +73,7 @@ export class WaitBounds {
       ofClass.set(task.tenant, flow);
     }
     const rate = (capacity * (this.#options.shares.get(task.className) ?? 1)) / ofClass.size;
-    this.#waiting.set(task.id, { flow, workUs: trueUs, servedBeforeUs: flow.servedUs, rate });
+    this.#waiting.set(task.id, { flow, workUs: trueUs, servedBeforeUs: flow.servedUs, rate, counts });
     flow.tasks += 1;
   }
 
@@ -91,7 +100,7 @@ export class WaitBounds {
     this.#waiting.delete(task.id);
     waiting.flow.tasks -= 1;
     if (waiting.flow.tasks === 0) this.#flowsOf(task.className).delete(task.tenant);
-    this.#judge(waitUs, waiting);
+    if (waiting.counts) this.#judge(waitUs, waiting);
     return waiting;
   }
 
