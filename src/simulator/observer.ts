@@ -1,10 +1,12 @@
 /** What measurements may see of a simulation. Called in order of events; observers change nothing. */
 import type { MonoUs, NodeId, Ratio } from '../base/units.ts';
-import type { Outcome } from '../core/request/outcome.ts';
+import type { AttemptResult, Outcome } from '../core/request/outcome.ts';
 import type { User } from './clients/user.ts';
 import type { Job } from './machines/machine.ts';
 
 export type JobEnd = Outcome | { readonly kind: 'lost' };
+/** `lost`: the policy's process died under it. */
+export type AttemptEnd = AttemptResult | { readonly kind: 'lost' };
 
 /** A request as measurements see it. */
 export interface TrackedJob extends Job {
@@ -29,7 +31,7 @@ export interface Observer {
   submitted?(job: TrackedJob, now: MonoUs): void;
   assigned?(job: TrackedJob, nodeId: NodeId, now: MonoUs): void;
   firstByte?(job: TrackedJob, now: MonoUs): void;
-  /** An attempt came to its end on the node; its work is `job.task.workUs` by estimate. */
-  attemptEnded?(job: TrackedJob, nodeId: NodeId, now: MonoUs): void;
+  /** An attempt came to its end on the node `job.nodeIndex`; its work is `job.task.workUs` by estimate. */
+  attemptEnded?(job: TrackedJob, end: AttemptEnd, now: MonoUs): void;
   outcome?(job: TrackedJob, end: JobEnd, now: MonoUs): void;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { policySpec, scenarioSpec, streamSpec } from '../../test/support/scenarios.ts';
 import { S } from '../../test/support/specs.ts';
+import { defaultSchedulerConfig } from '../core/config/defaults.ts';
 import { disturbanceOf, runScenario } from './run-scenario.ts';
 
 const load = (times: number): ReturnType<typeof streamSpec> =>
@@ -67,6 +68,60 @@ describe('runScenario', () => {
     expect(samples?.running.slice(1, 28).every((count) => count === 4)).toBe(true);
     expect(samples?.nodes[0]?.busyRatio[10]).toBeCloseTo(1, 5);
     expect(samples?.queued['normal']?.at(-1)).toBe(0);
+  });
+
+  test('counts deadlines from the first try, and beside it from the try that was served', () => {
+    const users = {
+      triesMax: 8,
+      patientShare: 0,
+      thinkUs: [S, 2 * S],
+      hangsUp: true,
+      tellsCount: true,
+    } as const;
+    const classes = [{ name: 'normal', share: 1, deadlineUs: 3 * S }];
+    const streams = [{ ...load(2), users, classes }];
+    const { report } = runScenario(scenarioSpec({ streams }), policySpec(), 1);
+    expect(report.all.attained).toBeLessThan(report.all.answered - 0.1);
+    expect(report.goodputRatio).toBeLessThan(report.goodputByTryRatio - 0.1);
+    expect(report.goodputByTryRatio).toBeGreaterThan(0.97);
+    expect(report.goodputByTryRatio).toBeLessThanOrEqual(1);
+  });
+
+  test('tells what part of the attempts gave way to others', () => {
+    const low = streamSpec({
+      name: 'low',
+      arrivals: { kind: 'poisson', rate: { kind: 'load', load: 2 } },
+      classes: [{ name: 'low', share: 1, deadlineUs: 600 * S }],
+      sizes: { kind: 'work', meanUs: 60 * S, sigma: 0 },
+    });
+    const urgent = streamSpec({
+      name: 'urgent',
+      arrivals: { kind: 'poisson', rate: { kind: 'per-second', perSecond: 0.2 } },
+      classes: [{ name: 'critical', share: 1, deadlineUs: 4 * S }],
+    });
+    const config = defaultSchedulerConfig({ preemption: { budgetRatio: 1, budgetReserve: 100 } });
+    const { report } = runScenario(
+      scenarioSpec({ streams: [low, urgent], config }),
+      policySpec({ config }),
+      1,
+    );
+    const { low: lower, urgent: upper } = report.byStream;
+    expect(lower?.preemptedRatio).toBeGreaterThan(0.2);
+    expect(lower?.preemptedRatio).toBeLessThanOrEqual(1);
+    expect(upper?.preemptedRatio).toBe(0);
+  });
+
+  test('tells how long those whose node was cut off waited for another', () => {
+    const streams = [streamSpec({ classes: [{ name: 'normal', share: 1, deadlineUs: 20 * S }] })];
+    const nodes = { group: 'node', count: 2 };
+    const cut = { at: 100 * S, kind: 'partition', nodes, forUs: 60 * S } as const;
+    const policy = policySpec({ policy: 'least-connections' });
+    const { report } = runScenario(scenarioSpec({ streams, faults: [cut] }), policy, 1);
+    expect(report.retriedRatio).toBeGreaterThan(0.5);
+    // A connection that nobody answers is given up after a second.
+    expect(report.retryDelayMs?.p50).toBeGreaterThanOrEqual(1_000);
+    expect(report.retryDelayMs?.p50).toBeLessThan(20_000);
+    expect(runScenario(scenarioSpec(), policySpec(), 1).report.retryDelayMs).toBeUndefined();
   });
 
   test('tells how long a spike is felt after it', () => {

@@ -65,6 +65,8 @@ export class SimNode {
   /** While it is cut off: what it could not say, and what it was not told to stop. */
   readonly unsent: Letter[] = [];
   readonly unstopped: Set<SimJob> = new Set();
+  /** When it was last cut off or died; kept by whoever switches the faults. */
+  unreachableSince: MonoUs = 0;
   readonly #speeds: number[] = [];
   #lastReading: EngineReading | undefined;
 
@@ -77,6 +79,10 @@ export class SimNode {
     this.index = index;
     this.place = new HeapSlot<SimNode>(this, index);
     this.beatPlace = new HeapSlot<SimNode>(this, index);
+  }
+
+  get isReachable(): boolean {
+    return !this.faults.dead && !this.faults.partitioned;
   }
 
   /** When its machine must be looked at; Infinity while it is idle. */

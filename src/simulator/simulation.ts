@@ -11,14 +11,14 @@
  */
 import { KeyedHeap } from '../base/keyed-heap.ts';
 import type { DurationUs, MonoUs, NodeId, TaskId } from '../base/units.ts';
-import type { AttemptResult, FailureKind } from '../core/request/outcome.ts';
+import type { AttemptResult, FailureKind, Outcome } from '../core/request/outcome.ts';
 import type { EffectSink } from '../core/scheduler/effects.ts';
 import type { NodeMemory, SchedulerEvent } from '../core/scheduler/events.ts';
 import type { Clients, ClientSink, Request } from './clients/clients.ts';
 import { DecisionHash } from './decision-hash.ts';
 import { EventQueue } from './event-queue.ts';
 import type { MachineSink } from './machines/machine.ts';
-import type { JobEnd, Observer } from './observer.ts';
+import type { AttemptEnd, JobEnd, Observer } from './observer.ts';
 import type { Policy } from './policies/policy.ts';
 import type { ProcessSpec } from './scenario/types.ts';
 import { Silences } from './silences.ts';
@@ -92,7 +92,7 @@ export class Simulation {
     this.#observer = options.observer ?? {};
     this.#clientSink = {
       submit: (request) => this.#submit(request),
-      cancel: (taskId) => this.#apply({ kind: 'cancel', taskId }),
+      cancel: (taskId) => this.#hangUp(taskId),
     };
     this.#policy = this.#createPolicy();
     for (const node of options.nodes) {
@@ -284,6 +284,12 @@ export class Simulation {
     this.#apply({ kind: 'submit', task: request.task });
   }
 
+  /** Who is not noticed to be gone comes back as ever, and leaves a request that waits and runs for nobody. */
+  #hangUp(taskId: TaskId): void {
+    if (this.#process.noticesHangUps !== false) return this.#apply({ kind: 'cancel', taskId });
+    this.#clients.outcome(taskId, CANCELLED, this.now);
+  }
+
   #apply(event: SchedulerEvent): void {
     const policy = this.#policy;
     if (policy === undefined) return;
@@ -361,7 +367,7 @@ export class Simulation {
     job.node = undefined;
     job.silentAt = NEVER;
     if (result.kind !== 'ok') this.#stop(node, job);
-    this.#observer.attemptEnded?.(job, node.spec.id, this.now);
+    this.#observer.attemptEnded?.(job, result, this.now);
     if (job.isSettled) this.#leave(job);
     const isBroken = result.kind === 'failed' && job.task.stream && job.firstByteAt >= 0;
     const told = isBroken ? { ...result, retryable: false } : result;
@@ -409,7 +415,7 @@ export class Simulation {
       job.node = undefined;
       job.silentAt = NEVER;
       this.#stop(node, job);
-      this.#observer.attemptEnded?.(job, node.spec.id, this.now);
+      this.#observer.attemptEnded?.(job, LOST, this.now);
     }
     if (!job.isSettled) this.#settle(job, LOST);
   }
@@ -439,8 +445,9 @@ export class Simulation {
 
 const TICK: SchedulerEvent = Object.freeze({ kind: 'tick' });
 const ABORTED: AttemptResult = Object.freeze({ kind: 'aborted' });
+const CANCELLED: Outcome = Object.freeze({ kind: 'cancelled' });
 const TIMED_OUT: AttemptResult = failed('timeout');
-const LOST: JobEnd = Object.freeze({ kind: 'lost' });
+const LOST: JobEnd & AttemptEnd = Object.freeze({ kind: 'lost' });
 /** What is hashed of an assignment is its node, above all kinds of outcomes. */
 const OUTCOME_KINDS = ['served', 'degraded', 'rejected', 'evicted', 'failed', 'cancelled'];
 const ASSIGNED = 16;

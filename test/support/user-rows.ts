@@ -70,5 +70,5 @@ function endingOf({ kind, inTime = false, seconds }: UserFate): Ending {
   wait.set((seconds * S) / 2);
   response.set(seconds * S);
   firstByte.set(-1);
-  return { kind, inTime, wait, response, firstByte, workUs: S };
+  return { kind, inTime, inTimeOfTry: inTime, wait, response, firstByte, workUs: S };
 }

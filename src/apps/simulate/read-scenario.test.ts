@@ -145,7 +145,7 @@ bars: [{metric: goodputRatio, policy: sed}]
 policies:
   - spillway
   - {name: no-gate, policy: spillway, config: {gates: {flow-wait: off}}}
-  - {name: old, policy: round-robin, process: {tasksMax: 500000, restart: 10s, registry: heartbeats}}
+  - {name: old, policy: round-robin, process: {tasksMax: 500000, restart: 10s, registry: heartbeats, hangUps: missed}}
 `;
     const { policies } = plan(text).variants[0]?.scenario ?? { policies: [] };
     expect(policies.map(({ config }) => [config.gates['flow-wait'], config.bounds.tasksMax])).toEqual([
@@ -157,6 +157,7 @@ policies:
       tasksMax: 500_000,
       restartUs: 10 * S,
       registryIsDurable: false,
+      noticesHangUps: false,
     });
     const chosen = plan(text, { policies: ['sed', 'no-gate'] }).variants[0]?.scenario.policies;
     expect(chosen?.map(({ name, policy }) => [name, policy])).toEqual([

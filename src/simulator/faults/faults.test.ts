@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { nodeGroup } from '../../../test/support/scenarios.ts';
+import { nodeGroup, policySpec, scenarioSpec, streamSpec } from '../../../test/support/scenarios.ts';
 import { nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
 import type { MonoUs, NodeId } from '../../base/units.ts';
 import { defaultSchedulerConfig } from '../../core/config/defaults.ts';
@@ -7,6 +7,8 @@ import { createScheduler } from '../../core/scheduler/index.ts';
 import type { Clients } from '../clients/clients.ts';
 import type { Machine } from '../machines/machine.ts';
 import { SlotMachine } from '../machines/slot-machine.ts';
+import type { PolicyReport } from '../measure/report.ts';
+import { runScenario } from '../run-scenario.ts';
 import type { FaultSpec, ProcessSpec } from '../scenario/types.ts';
 import { SimNode } from '../sim-node.ts';
 import { Simulation } from '../simulation.ts';
@@ -253,6 +255,27 @@ describe('scheduleFaults', () => {
       expect(served(seen, 105, 160), policy).toBeLessThan(0.7 * served(CALM, 105, 160));
       expect(served(seen, 300, 400), policy).toBeGreaterThanOrEqual(237);
     }
+  });
+
+  test('a process that does not notice hang-ups works for nobody, and holds what it would have let go', () => {
+    const streams = [
+      streamSpec({
+        arrivals: { kind: 'poisson', rate: { kind: 'load', load: 2 } },
+        classes: [{ name: 'normal', share: 1, deadlineUs: 10 * S }],
+        users: { ...streamSpec().users, triesMax: 2, hangsUp: true },
+      }),
+    ];
+    const process = { tasksMax: 0, restartUs: 0, registryIsDurable: true };
+    const of = (noticesHangUps: boolean): PolicyReport =>
+      runScenario(
+        scenarioSpec({ streams }),
+        policySpec({ policy: 'fifo', process: { ...process, noticesHangUps } }),
+        1,
+      ).report;
+    const [noticing, blind] = [of(true), of(false)];
+    expect(blind.busyRatio).toBeGreaterThan(0.95);
+    expect(blind.peakOpen).toBeGreaterThan(5 * noticing.peakOpen);
+    expect(blind.all.served + blind.all.gaveUp).toBe(blind.all.offered);
   });
 
   test('a process that holds more than it can dies of it, and is back after its time', () => {

@@ -105,7 +105,9 @@ class FaultScript {
   ): void {
     this.#during(forUs, nodes, (node, sign) => {
       const was = node.faults[flag];
+      const wasReachable = node.isReachable;
       node.faults[flag] = this.#listed(node, flag, sign, 1).length > 0;
+      if (wasReachable && !node.isReachable) node.unreachableSince = this.#simulation.now;
       if (was && !node.faults[flag]) ended(node);
     });
   }

@@ -9,6 +9,8 @@ import type { GroupReport, TenantReport } from './report.ts';
 export interface Ending {
   kind: UserEnd['kind'];
   inTime: boolean;
+  /** The same with the deadline counted from the try that was served. */
+  inTimeOfTry: boolean;
   readonly wait: TimedValue;
   readonly response: TimedValue;
   /** Below 0 where the answer was not streamed. */
@@ -28,6 +30,9 @@ export class Group {
     'gave-up': 0,
   };
   inTime = 0;
+  /** Attempts, and those of them that gave way to another request. */
+  attempts = 0;
+  preempted = 0;
   /** Of all users, those of the window or not. */
   acceleratorUs: DurationUs = 0;
   maxWaitUs: DurationUs = 0;
@@ -61,6 +66,8 @@ export class Group {
     this.offered += other.offered;
     for (const kind of Object.keys(this.ended) as UserEnd['kind'][]) this.ended[kind] += other.ended[kind];
     this.inTime += other.inTime;
+    this.attempts += other.attempts;
+    this.preempted += other.preempted;
     this.acceleratorUs += other.acceleratorUs;
     this.workUs += other.workUs;
     this.waited(other.maxWaitUs);
@@ -80,6 +87,7 @@ export class Group {
       failed,
       gaveUp: this.offered - served - degraded - refused - failed,
       attained: this.offered === 0 ? 0 : this.inTime / this.offered,
+      preemptedRatio: this.attempts === 0 ? 0 : this.preempted / this.attempts,
       answered: this.offered === 0 ? 0 : (served + degraded) / this.offered,
       waitMs: this.#wait.quantilesMs(),
       maxWaitMs: this.maxWaitUs / 1_000,

@@ -8,7 +8,7 @@ function served(inTime: boolean, responseUs: number): Ending {
   const [wait, response, firstByte] = [new TimedValue(), new TimedValue(), new TimedValue()];
   response.set(responseUs);
   firstByte.set(-1);
-  return { kind: 'served', inTime, wait, response, firstByte, workUs: S };
+  return { kind: 'served', inTime, inTimeOfTry: inTime, wait, response, firstByte, workUs: S };
 }
 
 describe('Phases', () => {

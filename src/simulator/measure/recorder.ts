@@ -6,7 +6,7 @@
  */
 import type { DurationUs, MonoUs, NodeId, Ratio, RefUs } from '../../base/units.ts';
 import type { User, UserEnd, UserObserver } from '../clients/user.ts';
-import type { JobEnd, Observer, TrackedJob } from '../observer.ts';
+import type { AttemptEnd, JobEnd, Observer, TrackedJob } from '../observer.ts';
 import type { SimNode } from '../sim-node.ts';
 import { Cells } from './cells.ts';
 import type { Ending, Group } from './group.ts';
@@ -15,6 +15,7 @@ import { Phases } from './phases.ts';
 import { type Disturbance, Recovery } from './recovery.ts';
 import { Prefixes } from './prefixes.ts';
 import type { NodeReport, PolicyReport } from './report.ts';
+import { RetryDelays } from './retry-delays.ts';
 import { type Levels, SAMPLED_ENDS, type Sampler } from './sampler.ts';
 import { type Tenant, Tenants, type Window } from './tenants.ts';
 import type { UserLog } from './user-log.ts';
@@ -69,11 +70,13 @@ export class Recorder implements Observer, UserObserver {
   /** By stream, and there by position: its classes in the configuration, and its tenants. */
   readonly #classRows: readonly number[][];
   readonly #tenantRows: readonly Tenant[][];
+  readonly #retryDelays = new RetryDelays();
   readonly #watchedClass: number;
   readonly #queued: number[];
   readonly #ending: Ending = {
     kind: 'served',
     inTime: false,
+    inTimeOfTry: false,
     wait: new TimedValue(),
     response: new TimedValue(),
     firstByte: new TimedValue(),
@@ -90,6 +93,7 @@ export class Recorder implements Observer, UserObserver {
   #requests = 0;
   #dispatched = 0;
   #goodUs = 0;
+  #goodByTryUs = 0;
 
   constructor(options: RecorderOptions) {
     this.#options = options;
@@ -127,6 +131,7 @@ export class Recorder implements Observer, UserObserver {
     else if (this.#classIn(user) === this.#watchedClass) this.#recovery?.turnedAway(now);
     if (!this.#counts(user)) return;
     this.#phases.ended(user.arrivedAt, this.#classIn(user), ending);
+    this.#retryDelays.userEnded(user.index);
     this.#cellOf(user).end(ending);
     this.#tenantOf(user).end(ending);
     const node = this.#settledUser === user ? this.#settledNode : -1;
@@ -145,6 +150,7 @@ export class Recorder implements Observer, UserObserver {
   assigned(job: TrackedJob, _nodeId: NodeId, now: MonoUs): void {
     this.#unqueue(job, now);
     this.#running += 1;
+    this.#attempt(job, now);
     if (job.attempts > 1) return;
     this.#dispatched += 1;
     this.#prefixes?.asked(job.demand);
@@ -154,14 +160,15 @@ export class Recorder implements Observer, UserObserver {
     const waitUs = now - (user?.arrivedAt ?? submittedAt);
     if (this.#options.sampler === undefined && this.#recovery === undefined) return;
     this.#options.sampler?.dispatched(bucketOf(waitUs));
-    if (this.#classOf(job) === this.#watchedClass) this.#recovery?.waited(waitUs, now);
+    if (this.#classOf(job) === this.#watchedClass) this.#recovery?.waited(waitUs, now - submittedAt, now);
   }
 
-  attemptEnded(job: TrackedJob, _nodeId: NodeId, now: MonoUs): void {
+  attemptEnded(job: TrackedJob, end: AttemptEnd, now: MonoUs): void {
     this.#running -= 1;
     const node = this.#options.nodes[job.nodeIndex] as SimNode;
     const aloneUs = node.machine.serviceUs(job.demand) * job.noise;
     this.#tenant(job).acceleratorUs += Math.min(aloneUs, now - job.sentAt);
+    this.#lossOf(job, end, now);
     if (!job.isSettled) this.#queue(job, now);
   }
 
@@ -171,7 +178,9 @@ export class Recorder implements Observer, UserObserver {
     if (job.firstSentAt < 0) this.#gaveUpWaiting(job, now);
     this.#settledUser = job.user;
     this.#settledNode = job.nodeIndex;
-    this.#settling = end.kind === 'served' || end.kind === 'degraded' ? job : undefined;
+    const isAnswer = end.kind === 'served' || end.kind === 'degraded';
+    this.#settling = isAnswer ? job : undefined;
+    if (!isAnswer && this.#classOf(job) === this.#watchedClass) this.#recovery?.tryTurnedAway(now);
   }
 
   /** To be called at the beginning and at the end of the window. */
@@ -200,6 +209,7 @@ export class Recorder implements Observer, UserObserver {
       simulatedSeconds: facts.now / 1e6,
       wallSeconds: facts.wallSeconds,
       goodputRatio: this.#goodUs / (window.until - window.from),
+      goodputByTryRatio: this.#goodByTryUs / (window.until - window.from),
       busyRatio: mean(this.#nodes.map((_, index) => this.#busyRatio(index))),
       swapsPerRequest: this.#dispatched === 0 ? 0 : swaps / this.#dispatched,
       ...optional('jain', this.#tenants.jain(facts.now)),
@@ -214,6 +224,7 @@ export class Recorder implements Observer, UserObserver {
       nodes: Object.fromEntries(nodes.map(({ spec }, index) => [spec.id, nodeReports[index] as NodeReport])),
       ...optional('prefixes', this.#prefixes?.report(nodeReports)),
       ...this.#recoveries(facts.now),
+      ...this.#retryDelays.report(),
     };
   }
 
@@ -255,6 +266,7 @@ export class Recorder implements Observer, UserObserver {
     const ending = this.#ending;
     ending.kind = kind;
     ending.inTime = false;
+    ending.inTimeOfTry = false;
     if (kind !== 'served' && kind !== 'degraded') return ending;
     const job = this.#settling as TrackedJob;
     const isStreamed = job.task.stream && job.firstByteAt >= 0;
@@ -263,14 +275,16 @@ export class Recorder implements Observer, UserObserver {
     ending.wait.set(job.firstSentAt < 0 ? 0 : job.firstSentAt - user.arrivedAt);
     ending.response.set(responseUs);
     ending.firstByte.set(firstByteUs);
-    ending.inTime = (isStreamed ? firstByteUs : responseUs) <= user.deadlineUs;
+    const doneUs = isStreamed ? firstByteUs : responseUs;
+    ending.inTime = doneUs <= user.deadlineUs;
+    ending.inTimeOfTry = doneUs + user.arrivedAt - job.submittedAt <= user.deadlineUs;
     ending.workUs = user.workUs * job.share;
     return ending;
   }
 
   #answered(user: User, now: MonoUs): void {
     const { window } = this.#options;
-    const { inTime, workUs } = this.#ending;
+    const { inTime, inTimeOfTry, workUs } = this.#ending;
     const tally = this.#nodes[(this.#settling as TrackedJob).nodeIndex];
     if (tally !== undefined) {
       tally.served += 1;
@@ -280,10 +294,31 @@ export class Recorder implements Observer, UserObserver {
     if (inTime) this.#recovery?.servedInTime(user.arrivedAt);
     if (now < window.from || now >= window.until) return;
     this.#tenantOf(user).servedUs += workUs;
-    if (!inTime) return;
     const fleetUs = this.#fleetUs(user, workUs);
+    if (inTimeOfTry) this.#goodByTryUs += fleetUs;
+    if (!inTime) return;
     this.#goodUs += fleetUs;
     this.#phases.answered(now, fleetUs);
+  }
+
+  #attempt(job: TrackedJob, now: MonoUs): void {
+    const { user, nodeIndex } = job;
+    if (user === undefined || !this.#counts(user)) return;
+    this.#cellOf(user).attempts += 1;
+    this.#tenantOf(user).attempts += 1;
+    this.#retryDelays.started(user.index, this.#options.nodes[nodeIndex] as SimNode, now);
+  }
+
+  /** A policy that stops an attempt on a node that is well, and for which it has no outcome, took its place away. */
+  #lossOf(job: TrackedJob, end: AttemptEnd, now: MonoUs): void {
+    const { user, nodeIndex, sentAt, isSettled } = job;
+    if (end.kind === 'ok' || user === undefined || !this.#counts(user)) return;
+    const node = this.#options.nodes[nodeIndex] as SimNode;
+    if (end.kind === 'aborted' && !isSettled && node.isReachable) {
+      this.#cellOf(user).preempted += 1;
+      this.#tenantOf(user).preempted += 1;
+    }
+    this.#retryDelays.attemptEnded(user.index, { end, node, sentAt }, now);
   }
 
   #queue(job: TrackedJob, now: MonoUs): void {
@@ -337,6 +372,7 @@ export class Recorder implements Observer, UserObserver {
     const until = Math.min(now, this.#options.window.until);
     return {
       recoverySeconds: recovery.waitsSeconds(now),
+      tryRecoverySeconds: recovery.tryWaitsSeconds(now),
       goodputRecoverySeconds: recovery.goodputSeconds(0.95, until),
       goodputRecovery98Seconds: recovery.goodputSeconds(0.98, until),
       answersRecoverySeconds: recovery.answersSeconds(0.95, until),

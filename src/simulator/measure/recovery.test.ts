@@ -13,18 +13,18 @@ function everyHalfSecond(from: number, until: number, tell: (at: number) => void
 describe('Recovery', () => {
   test('of waits counts from the end of the disturbance to two windows in a row that are healthy', () => {
     const watched = recovery();
-    everyHalfSecond(0, 100, (at) => watched.waited(S, at));
-    everyHalfSecond(100, 220, (at) => watched.waited(50 * S, at));
-    everyHalfSecond(220, 230, (at) => watched.waited(S, at));
-    everyHalfSecond(230, 240, (at) => watched.waited(4 * S, at));
-    everyHalfSecond(240, 300, (at) => watched.waited(2 * S, at));
+    everyHalfSecond(0, 100, (at) => watched.waited(S, S, at));
+    everyHalfSecond(100, 220, (at) => watched.waited(50 * S, 50 * S, at));
+    everyHalfSecond(220, 230, (at) => watched.waited(S, S, at));
+    everyHalfSecond(230, 240, (at) => watched.waited(4 * S, 4 * S, at));
+    everyHalfSecond(240, 300, (at) => watched.waited(2 * S, 2 * S, at));
     expect(watched.waitsSeconds(300 * S)).toBe(40);
   });
 
   test('of waits accepts twice what it was before, where that is longer', () => {
     const watched = recovery();
-    everyHalfSecond(0, 100, (at) => watched.waited(5 * S, at));
-    everyHalfSecond(200, 300, (at) => watched.waited(9 * S, at));
+    everyHalfSecond(0, 100, (at) => watched.waited(5 * S, 5 * S, at));
+    everyHalfSecond(200, 300, (at) => watched.waited(9 * S, 9 * S, at));
     expect(watched.waitsSeconds(300 * S)).toBe(0);
   });
 
@@ -32,10 +32,22 @@ describe('Recovery', () => {
     const refusing = recovery();
     everyHalfSecond(200, 300, (at) => {
       if (at % (5 * S) === 0) refusing.turnedAway(at);
-      else refusing.waited(0, at);
+      else refusing.waited(0, 0, at);
     });
     expect(refusing.waitsSeconds(300 * S)).toBe(Number.POSITIVE_INFINITY);
     expect(recovery().waitsSeconds(300 * S)).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test('of tries does not count what users waited before them, but those that came to nothing', () => {
+    const watched = recovery();
+    everyHalfSecond(0, 100, (at) => watched.waited(S, S, at));
+    everyHalfSecond(200, 230, (at) => {
+      if (at % (2 * S) === 0) watched.tryTurnedAway(at);
+      else watched.waited(0, 0, at);
+    });
+    everyHalfSecond(230, 280, (at) => watched.waited(60 * S, S, at));
+    expect(watched.tryWaitsSeconds(280 * S)).toBe(30);
+    expect(watched.waitsSeconds(280 * S)).toBe(0);
   });
 
   test('of goodput compares those who arrive with those before, and asks for two windows', () => {

@@ -3,7 +3,8 @@
  *
  * Waits: windows of 10 s; the 95th percentile of what users who were dispatched, or turned away, had waited since their
  * first try. Who is turned away waits for ever. Back: two windows in a row at most at the greater of twice the percentile
- * before and 5 % of the deadline.
+ * before and 5 % of the deadline. Users from before the end, who were told to come back later, have waited long when they
+ * do: the waits of tries, each from its own submission, tell of the service alone.
  *
  * Goodput: users by the 10 s in which they arrived; the share of them that is served in time. Back: two windows in a row
  * at 95 % (98 %) of the share before. By arrival, and not by completion, so that neither what is left of the disturbance
@@ -31,15 +32,58 @@ const WINDOWS_MAX = 60_480;
 /** Stands for the wait of those who were turned away. */
 const NEVER_US: DurationUs = 1e15;
 
-export class Recovery {
+class Waits {
   readonly #disturbance: Disturbance;
   readonly #deadlineUs: DurationUs;
-  readonly #beforeWaits = new LogHistogram();
-  readonly #waits = new LogHistogram();
+  readonly #before = new LogHistogram();
+  readonly #now = new LogHistogram();
   #window = 0;
   #healthyWindows = 0;
   #healthyFrom = 0;
-  #waitsBackAt: DurationUs = Number.POSITIVE_INFINITY;
+  #backAt: DurationUs = Number.POSITIVE_INFINITY;
+
+  constructor(disturbance: Disturbance, deadlineUs: DurationUs) {
+    this.#disturbance = disturbance;
+    this.#deadlineUs = deadlineUs;
+  }
+
+  add(bucket: number, now: MonoUs): void {
+    if (isBefore(this.#disturbance, now)) return this.#before.add(bucket);
+    if (now < this.#disturbance.until || this.#backAt !== Number.POSITIVE_INFINITY) return;
+    this.#closeWindows(now);
+    this.#now.add(bucket);
+  }
+
+  backSeconds(now: MonoUs): number {
+    this.#closeWindows(now);
+    return this.#backAt / 1e6;
+  }
+
+  #closeWindows(now: MonoUs): void {
+    const current = Math.floor((now - this.#disturbance.until) / WINDOW_US);
+    while (this.#window < current && this.#backAt === Number.POSITIVE_INFINITY) {
+      const limitUs = Math.max(
+        WAIT_TIMES * this.#before.quantile(0.95),
+        WAIT_DEADLINE_SHARE * this.#deadlineUs,
+      );
+      // A window without anybody is neither: it could be the silence of an outage.
+      if (this.#now.total > 0) this.#judge(this.#now.quantile(0.95) <= limitUs);
+      this.#now.clear();
+      this.#window += 1;
+    }
+  }
+
+  #judge(isHealthy: boolean): void {
+    if (this.#healthyWindows === 0) this.#healthyFrom = this.#window;
+    this.#healthyWindows = isHealthy ? this.#healthyWindows + 1 : 0;
+    if (this.#healthyWindows === WINDOWS_IN_A_ROW) this.#backAt = this.#healthyFrom * WINDOW_US;
+  }
+}
+
+export class Recovery {
+  readonly #disturbance: Disturbance;
+  readonly #users: Waits;
+  readonly #tries: Waits;
   #beforeOffered = 0;
   #beforeInTime = 0;
   readonly #offered: number[] = [];
@@ -50,38 +94,48 @@ export class Recovery {
   /** `deadlineUs` is that of the class whose waits are looked at. */
   constructor(disturbance: Disturbance, deadlineUs: DurationUs) {
     this.#disturbance = disturbance;
-    this.#deadlineUs = deadlineUs;
+    this.#users = new Waits(disturbance, deadlineUs);
+    this.#tries = new Waits(disturbance, deadlineUs);
   }
 
-  /** A user of the class was dispatched for the first time in a try. */
-  waited(waitUs: DurationUs, now: MonoUs): void {
-    this.#wait(bucketOf(waitUs), now);
+  /** A user of the class was dispatched for the first time in a try: what he waited, and what the try did. */
+  waited(waitUs: DurationUs, tryWaitUs: DurationUs, now: MonoUs): void {
+    this.#users.add(bucketOf(waitUs), now);
+    this.#tries.add(bucketOf(tryWaitUs), now);
   }
 
   turnedAway(now: MonoUs): void {
-    this.#wait(bucketOf(NEVER_US), now);
+    this.#users.add(bucketOf(NEVER_US), now);
+  }
+
+  /** A try came to nothing; its user may come back. */
+  tryTurnedAway(now: MonoUs): void {
+    this.#tries.add(bucketOf(NEVER_US), now);
   }
 
   arrived(now: MonoUs): void {
-    if (this.#isBefore(now)) this.#beforeOffered += 1;
+    if (isBefore(this.#disturbance, now)) this.#beforeOffered += 1;
     else this.#count(this.#offered, now);
   }
 
   servedInTime(arrivedAt: MonoUs): void {
-    if (this.#isBefore(arrivedAt)) this.#beforeInTime += 1;
+    if (isBefore(this.#disturbance, arrivedAt)) this.#beforeInTime += 1;
     else this.#count(this.#inTime, arrivedAt);
   }
 
   /** In time or not. */
   answered(arrivedAt: MonoUs): void {
-    if (this.#isBefore(arrivedAt)) this.#beforeAnswered += 1;
+    if (isBefore(this.#disturbance, arrivedAt)) this.#beforeAnswered += 1;
     else this.#count(this.#answered, arrivedAt);
   }
 
   /** Infinity if never. */
   waitsSeconds(now: MonoUs): number {
-    this.#closeWindows(now);
-    return this.#waitsBackAt / 1e6;
+    return this.#users.backSeconds(now);
+  }
+
+  tryWaitsSeconds(now: MonoUs): number {
+    return this.#tries.backSeconds(now);
   }
 
   /** `share` of what it was before; windows that were over at `until`. */
@@ -109,11 +163,6 @@ export class Recovery {
     return Number.POSITIVE_INFINITY;
   }
 
-  #isBefore(at: MonoUs): boolean {
-    const { from } = this.#disturbance;
-    return at >= from / 2 && at < from;
-  }
-
   #count(windows: number[], at: MonoUs): void {
     if (at < this.#disturbance.until) return;
     const window = Math.floor((at - this.#disturbance.until) / WINDOW_US);
@@ -121,31 +170,8 @@ export class Recovery {
     while (windows.length <= window) windows.push(0);
     windows[window] = (windows[window] as number) + 1;
   }
+}
 
-  #wait(bucket: number, now: MonoUs): void {
-    if (this.#isBefore(now)) return this.#beforeWaits.add(bucket);
-    if (now < this.#disturbance.until || this.#waitsBackAt !== Number.POSITIVE_INFINITY) return;
-    this.#closeWindows(now);
-    this.#waits.add(bucket);
-  }
-
-  #closeWindows(now: MonoUs): void {
-    const current = Math.floor((now - this.#disturbance.until) / WINDOW_US);
-    while (this.#window < current && this.#waitsBackAt === Number.POSITIVE_INFINITY) {
-      const limitUs = Math.max(
-        WAIT_TIMES * this.#beforeWaits.quantile(0.95),
-        WAIT_DEADLINE_SHARE * this.#deadlineUs,
-      );
-      // A window without anybody is neither: it could be the silence of an outage.
-      if (this.#waits.total > 0) this.#judge(this.#waits.quantile(0.95) <= limitUs);
-      this.#waits.clear();
-      this.#window += 1;
-    }
-  }
-
-  #judge(isHealthy: boolean): void {
-    if (this.#healthyWindows === 0) this.#healthyFrom = this.#window;
-    this.#healthyWindows = isHealthy ? this.#healthyWindows + 1 : 0;
-    if (this.#healthyWindows === WINDOWS_IN_A_ROW) this.#waitsBackAt = this.#healthyFrom * WINDOW_US;
-  }
+function isBefore({ from }: Disturbance, at: MonoUs): boolean {
+  return at >= from / 2 && at < from;
 }

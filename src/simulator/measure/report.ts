@@ -22,6 +22,8 @@ export interface GroupReport {
   readonly attained: Ratio;
   /** Served or degraded, whenever and by whichever try, over offered. Clients that hang up are never served late by a try. */
   readonly answered: Ratio;
+  /** Attempts that were stopped so that another request could have their place, over all attempts. */
+  readonly preemptedRatio: Ratio;
   /** First try to first dispatch of the try that was served. */
   readonly waitMs: Quantiles;
   /** Longest time that a try waited, from its submission to its first dispatch or to its end without one. */
@@ -88,6 +90,8 @@ export interface PolicyReport {
   readonly wallSeconds: number;
   /** True work done in time within the window over what the fleet could do in it. */
   readonly goodputRatio: Ratio;
+  /** The same with deadlines counted from the try that was served. */
+  readonly goodputByTryRatio: Ratio;
   /** Time that machines computed over time, by their share of capacity. */
   readonly busyRatio: Ratio;
   readonly swapsPerRequest: Ratio;
@@ -118,4 +122,12 @@ export interface PolicyReport {
   readonly answersRecoverySeconds?: number;
   /** From the end of the last disturbance until the 95th percentile of waits is back; absent without one, Infinity if never. */
   readonly recoverySeconds?: number;
+  /** The same by waits of tries, each from its own submission, and tries that were refused. */
+  readonly tryRecoverySeconds?: number;
+  /**
+   * From the loss of an attempt (it failed, or its node could no longer be reached) to the user's next start on a node that
+   * can be reached; and the share of those who had a loss that came to such a start. Absent when nothing was lost.
+   */
+  readonly retryDelayMs?: Quantiles;
+  readonly retriedRatio?: Ratio;
 }

@@ -10,7 +10,7 @@ import type { PolicySpec, ProcessSpec } from './types.ts';
 /** What a policy that is only named has. */
 const PLAIN: Pick<PolicyFile, 'options' | 'process'> = {
   options: {},
-  process: { tasksMax: 0, restart: 10_000_000, registry: 'durable' },
+  process: { tasksMax: 0, restart: 10_000_000, registry: 'durable', hangUps: 'noticed' },
 };
 
 export function buildPolicies(file: ScenarioFile, context: BuildContext): readonly PolicySpec[] {
@@ -55,8 +55,13 @@ function configOf(path: Path, own: PolicyFile['config'], { file, context }: Arou
 }
 
 function processOf({ process }: PolicyFile): ProcessSpec {
-  const { tasksMax, restart, registry } = process;
-  return { tasksMax, restartUs: restart, registryIsDurable: registry === 'durable' };
+  const { tasksMax, restart, registry, hangUps } = process;
+  return {
+    tasksMax,
+    restartUs: restart,
+    registryIsDurable: registry === 'durable',
+    ...(hangUps === 'noticed' ? {} : { noticesHangUps: false }),
+  };
 }
 
 function checkNames(policies: readonly PolicySpec[], { report }: BuildContext): void {

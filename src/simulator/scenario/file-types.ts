@@ -167,6 +167,7 @@ export interface ProcessFile {
   readonly tasksMax: number;
   readonly restart: DurationUs;
   readonly registry: 'durable' | 'heartbeats';
+  readonly hangUps: 'noticed' | 'missed';
 }
 
 export interface BarFile {

@@ -356,6 +356,13 @@ const processSchema = z
       .enum(['durable', 'heartbeats'])
       .meta({ description: 'Whether nodes are known at once after a restart, or at their next beat.' })
       .prefault('durable'),
+    hangUps: z
+      .enum(['noticed', 'missed'])
+      .meta({
+        description:
+          'Whether a client that hangs up takes its request with it; missed: it goes on for nobody.',
+      })
+      .prefault('noticed'),
   })
   .meta({ description: 'The process in which the policy runs.' });
 

@@ -220,6 +220,8 @@ export interface ProcessSpec {
   readonly restartUs: DurationUs;
   /** Whether its registry outlives it. Otherwise nodes are known again at their next beat. */
   readonly registryIsDurable: boolean;
+  /** Whether a client that hangs up takes its request with it; false: it goes on waiting and running for nobody. Absent: yes. */
+  readonly noticesHangUps?: boolean;
 }
 
 /** A figure that must hold, for `simulate` to end with 0. Judged on the mean over seeds, or in the worst of them. */
