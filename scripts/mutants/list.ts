@@ -5,6 +5,7 @@
 import type { Mutant } from './mutant.ts';
 import { DEGRADE_MUTANTS } from './degrade.ts';
 import { LIMIT_MUTANTS } from './limits.ts';
+import { FIRST_CLASS_MARGIN_MUTANTS } from './first-class-margin.ts';
 import { HEALTH_MUTANTS } from './health.ts';
 import { ADAPTIVE_MUTANTS } from './adaptive.ts';
 import { BULKHEAD_MUTANTS } from './bulkheads.ts';
@@ -24,6 +25,7 @@ const SCENARIOS = 'test/scenarios/scenarios.test.ts';
 export const MUTANTS: readonly Mutant[] = [
   ...RETRY_MUTANTS,
   ...PLACEMENT_MUTANTS,
+  ...FIRST_CLASS_MARGIN_MUTANTS,
   ...LADDER_MUTANTS,
   ...DEGRADE_MUTANTS,
   {

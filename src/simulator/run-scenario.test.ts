@@ -32,6 +32,7 @@ describe('runScenario', () => {
     expect(report.goodputRatio).toBeLessThanOrEqual(1);
     expect(report.all.attained).toBeGreaterThan(0.45);
     expect(report.all.attained).toBeLessThan(0.6);
+    expect(report.all.missed).toBeCloseTo(1 - report.all.attained, 10);
     expect(report.all.refused + report.all.served).toBe(report.all.offered);
     expect(report.peakOpen).toBeGreaterThan(4);
     expect(report.all.maxWaitMs).toBeGreaterThanOrEqual(report.all.waitMs.max);

@@ -14,6 +14,7 @@ function group(attained: number, ms: number): GroupReport {
     ...counts,
     attained,
     answered: 0.9,
+    missed: 1 - attained,
     preemptedRatio: 0,
     waitMs: quantiles(ms),
     maxWaitMs: 4 * ms,

@@ -12,7 +12,12 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const EXAMPLES = globSync('examples/scenarios/*.yaml', { cwd: ROOT });
 const SHORT = ['drain=5s', 'window=null', 'seeds=1'];
 /** Long enough for every figure that a bar asks for, and no longer than that where many come at once. */
-const SPANS: Readonly<Record<string, string>> = { fairness: '20s', starvation: '1m', staircase: '1s' };
+const SPANS: Readonly<Record<string, string>> = {
+  'chaos-partition': '10m',
+  fairness: '20s',
+  starvation: '1m',
+  staircase: '1s',
+};
 
 function planOf(example: string, sets: readonly string[]): ScenarioPlan {
   const file = join(ROOT, example);

@@ -11,7 +11,7 @@
  * an arrival is considered alone; only a timer looks at everything again.
  */
 import type { DurationUs, MonoUs } from '../../base/units.ts';
-import { bestServiceUs, laneDrainUs } from '../admission/feasibility.ts';
+import { bestServiceUs, isOfFirstClass, laneDrainUs } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { NodeGroup } from '../placement/bulkhead.ts';
 import { choose, deadlineServiceUs, rankedUs, savedUs, serviceUs, swapUs } from '../placement/choose.ts';
@@ -166,7 +166,7 @@ export function dispatchArrival(state: SchedulerState, lane: Lane, task: TaskRec
   choose(lane.pools, task, state.context, state.choice);
   const { roomy } = state.choice;
   if (roomy === null) return;
-  if (shouldStart(state, task, roomy)) return assign(state, lane, task, roomy.node);
+  if (shouldStart(state, lane, task)) return assign(state, lane, task, roomy.node);
   const { held, choice } = state;
   held.clear();
   held.push(task, choice.busyDoneAt);
@@ -207,7 +207,7 @@ function placeOrWait(state: SchedulerState, lane: Lane, task: TaskRecord): boole
   }
   choose(lane.pools, task, state.context, state.choice);
   const { roomy } = state.choice;
-  if (roomy !== null && shouldStart(state, task, roomy)) {
+  if (roomy !== null && shouldStart(state, lane, task)) {
     assign(state, lane, task, roomy.node);
     return false;
   }
@@ -289,7 +289,7 @@ function affordableUs(state: SchedulerState, lane: Lane, { flow }: TaskRecord): 
 
 /** The best open node, free at once, must do it by the deadline with the margin that measured errors ask for. */
 function canStillBeDone(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
-  const margin = marginOf(state);
+  const margin = marginFor(state, lane, task);
   if (state.now + bestServiceUs(lane, task) * margin <= task.deadlineAt) return true;
   return task.prefix !== null && isKeptInTime(state, lane, { task, margin });
 }
@@ -309,9 +309,23 @@ export function isKeptInTime(
   return false;
 }
 
-function shouldStart(state: SchedulerState, task: TaskRecord, roomy: Seat): boolean {
+/**
+ * A margin refuses work that may miss. To the first class a refusal is a miss for certain: where the margin takes more than
+ * half of the time that the task had at its arrival, which is a size thought too large more often than a deadline that is
+ * too short, it gives way, down to the bare prediction.
+ */
+function marginFor(state: SchedulerState, lane: Lane, task: TaskRecord): number {
+  const margin = marginOf(state);
+  if (!isOfFirstClass(task, state.config)) return margin;
+  const halfUs = (task.deadlineAt - task.submittedAt) / 2;
+  return Math.max(1, Math.min(margin, halfUs / bestServiceUs(lane, task)));
+}
+
+function shouldStart(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
   const { busy, busyDoneAt, roomyDoneAt, busyStartAt } = state.choice;
-  const meetsHere = meetsDeadline(state, task, roomy.node, state.now);
+  const { node } = state.choice.roomy as Seat;
+  const neededUs = deadlineServiceUs(node, task, state.context) * marginFor(state, lane, task);
+  const meetsHere = state.now + neededUs <= task.deadlineAt;
   if (busy === null) return meetsHere;
   const tie = 1 - state.config.placement.nearTieRatio;
   const isFasterElsewhere = busyDoneAt - state.now < (roomyDoneAt - state.now) * tie;

@@ -87,6 +87,7 @@ export class Group {
       failed,
       gaveUp: this.offered - served - degraded - refused - failed,
       attained: this.offered === 0 ? 0 : this.inTime / this.offered,
+      missed: this.offered === 0 ? 0 : 1 - this.inTime / this.offered,
       preemptedRatio: this.attempts === 0 ? 0 : this.preempted / this.attempts,
       answered: this.offered === 0 ? 0 : (served + degraded) / this.offered,
       waitMs: this.#wait.quantilesMs(),

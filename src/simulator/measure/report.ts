@@ -20,6 +20,8 @@ export interface GroupReport {
   readonly gaveUp: number;
   /** Served or degraded within the deadline counted from the first try, over offered. */
   readonly attained: Ratio;
+  /** All others, over offered. */
+  readonly missed: Ratio;
   /** Served or degraded, whenever and by whichever try, over offered. Clients that hang up are never served late by a try. */
   readonly answered: Ratio;
   /** Attempts that were stopped so that another request could have their place, over all attempts. */
