@@ -118,6 +118,15 @@ export const PLACEMENT_MUTANTS: readonly Mutant[] = [
     titles: 'a node that keeps prompts > gets a prompt although it is slower',
   },
   {
+    name: 'share-prompts-between-tenants',
+    invariant: 0,
+    file: 'src/edge/prompt-prefix.ts',
+    original: 'hashBlocks(prompt, `${model}\\n${tenant}`, blockBytes)',
+    mutated: 'hashBlocks(prompt, model, blockBytes)',
+    killer: 'src/edge/prompt-prefix.test.ts',
+    titles: 'promptPrefix > is shared neither between tenants',
+  },
+  {
     name: 'remember-no-prompt',
     invariant: 0,
     file: `${CORE}/scheduler/dispatch.ts`,

@@ -34,6 +34,7 @@ import { quoted, type Refusal, refuse, renderOpenAi } from './outcomes/refusal.t
 import type { InferenceRequest } from './protocols/inference-request.ts';
 import { renderModel, renderModels } from './protocols/openai/models.ts';
 import { OPENAI_PATHS, type OpenAiEndpoint, parseOpenAi } from './protocols/openai/parse.ts';
+import { promptPrefix } from './prompt-prefix.ts';
 import { readRetryCount } from './retry-count.ts';
 import { Submission } from './submission.ts';
 
@@ -377,6 +378,13 @@ class Plane {
           receivedAt: arrival.receivedAt,
           retryCount: readRetryCount(head.retryCount, metrics.wishIgnored),
           alternatives: lesser?.planned.map((one) => one.alternative),
+          prefix: gateway.keepsPrompts(model)
+            ? promptPrefix(request, estimate, {
+                tenant: tenant.id,
+                model,
+                blockBytes: gateway.config.scheduler.placement.prefixBlockBytes,
+              })
+            : undefined,
         }),
       },
       claimed?.response ?? arrival.request.response(),

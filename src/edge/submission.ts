@@ -11,6 +11,7 @@ import type {
 } from '../base/units.ts';
 import type { Alternative } from '../core/degrade/index.ts';
 import type { Needs } from '../core/request/needs.ts';
+import type { TaskPrefix } from '../core/request/task.ts';
 import type { WorkEstimate } from '../core/scheduler/contract.ts';
 import type { SubmitSpec } from '../runtime/contract.ts';
 import type { InferenceRequest } from './protocols/inference-request.ts';
@@ -27,6 +28,7 @@ export interface SubmissionParts {
   /** 0 for a first attempt. */
   readonly retryCount: number;
   readonly alternatives?: readonly Alternative[] | undefined;
+  readonly prefix?: TaskPrefix | undefined;
 }
 
 /** A class, since the fingerprint of a body is worked out only for the few requests that it decides about. */
@@ -46,6 +48,7 @@ export class Submission implements SubmitSpec {
   readonly receivedAt: MonoUs;
   readonly retryCount: number;
   readonly alternatives: readonly Alternative[] | undefined;
+  readonly prefix: TaskPrefix | undefined;
   readonly #request: InferenceRequest;
 
   constructor(parts: SubmissionParts) {
@@ -67,6 +70,7 @@ export class Submission implements SubmitSpec {
     this.receivedAt = parts.receivedAt;
     this.retryCount = parts.retryCount;
     this.alternatives = parts.alternatives;
+    this.prefix = parts.prefix;
     this.#request = request;
   }
 

@@ -189,6 +189,8 @@ export interface Gateway {
   /** Exactly once per assignment. With `attempt`, a late call for an earlier attempt is told apart and ignored. */
   attemptEnded(taskId: TaskId, result: AttemptResult, attempt?: number): void;
   estimate(model: string, shape: RequestShape): WorkEstimate;
+  /** Whether a node of the model is known to keep prompts: then how a prompt begins matters. */
+  keepsPrompts(model: string): boolean;
   learn(model: string, shape: RequestShape, usage: Usage): void;
   classDeadlineUs(className: string, stream: boolean): DurationUs;
   /** Canonical id of a model or alias that is configured or offered by a node; undefined when unknown. */

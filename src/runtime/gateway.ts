@@ -148,6 +148,7 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
     attemptFirstByte: (taskId) => dispatcher.attemptFirstByte(taskId),
     attemptEnded: (taskId, result, attempt) => dispatcher.attemptEnded(taskId, result, attempt),
     estimate: (model, shape) => scheduler.estimate(model, shape),
+    keepsPrompts: (model) => scheduler.keepsPrompts(model),
     learn: (model, shape, usage) => scheduler.learn(model, shape, usage),
     classDeadlineUs: (className, stream) => scheduler.classDeadlineUs(className, stream),
     resolveModel: (name) => names.resolve(name),

@@ -2,7 +2,7 @@
 import type { Alternative } from '../core/degrade/index.ts';
 import type { Bytes, ClassName, ModelId, MonoUs, RefUs, TaskId, TenantId, Tokens } from '../base/units.ts';
 import type { Needs } from '../core/request/needs.ts';
-import type { TaskSpec } from '../core/request/task.ts';
+import type { TaskPrefix, TaskSpec } from '../core/request/task.ts';
 import type { SubmitSpec } from './contract.ts';
 
 /** A class, since a fingerprint may cost much more than all the rest, and is asked for seldom. */
@@ -22,6 +22,7 @@ export class SubmittedTask implements TaskSpec {
   readonly stream: boolean;
   readonly alternatives: readonly Alternative[] | undefined;
   readonly retryCount: number;
+  readonly prefix: TaskPrefix | undefined;
   readonly #submitted: SubmitSpec;
 
   constructor(id: TaskId, spec: SubmitSpec) {
@@ -40,6 +41,7 @@ export class SubmittedTask implements TaskSpec {
     this.stream = spec.stream;
     this.alternatives = spec.alternatives;
     this.retryCount = spec.retryCount ?? 0;
+    this.prefix = spec.prefix;
     this.#submitted = spec;
   }
 

@@ -145,6 +145,10 @@ export class FakeGateway {
     } else this.#end(task, { kind: 'failed', reason: 'node-failed', hint: SOON });
   }
 
+  keepsPrompts(): boolean {
+    return false;
+  }
+
   estimate(_model: string, shape: { promptBytes: number }): WorkEstimate {
     const promptTokens = Math.ceil(shape.promptBytes / 4);
     return {

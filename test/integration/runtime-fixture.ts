@@ -210,6 +210,7 @@ export function createPlainScheduler(): PlainScheduler {
     },
     nextWakeAt: () => plain.wakeAt,
     estimate: () => ({ workUs: 1, firstByteWorkUs: 1, contextTokens: 0, tokens: 0, promptTokens: 0 }),
+    keepsPrompts: () => false,
     learn() {},
     classDeadlineUs: () => 1_000_000,
     accounts: () => ({

@@ -173,6 +173,7 @@ export const nodeSchema: z.ZodObject<Shape> = z.strictObject({
     .meta({ description: 'Absent: the node is asked.' })
     .optional(),
   slots: setting('nodes[].slots', false),
+  prefixBlocks: setting('nodes[].prefixBlocks', false),
   hardware: text('Hardware class such as T4 or A100: a prior only, rates are measured.').optional(),
   labels: z.record(z.string(), z.string()).meta({ description: 'Free labels; zone is matched.' }).optional(),
   headers: z

@@ -140,7 +140,10 @@ function checkRanges(input: ConfigInput, issues: Issues): void {
     );
   }
   checkLimits(['tenantLimits'], input.tenantLimits, issues);
-  eachOf(input.nodes, (entry, i) => checkNumber(['nodes', i, 'slots'], 'nodes[].slots', entry.slots, issues));
+  eachOf(input.nodes, (entry, i) => {
+    checkNumber(['nodes', i, 'slots'], 'nodes[].slots', entry.slots, issues);
+    checkNumber(['nodes', i, 'prefixBlocks'], 'nodes[].prefixBlocks', entry.prefixBlocks, issues);
+  });
 }
 
 /** A burst is the size of a bucket; without a rate there is none. */

@@ -86,6 +86,7 @@ export const DEFAULT_PLACEMENT: PlacementConfig = Object.freeze({
   cacheUseResume: defaultOf('placement.cacheUseResume'),
   slotsDefault: defaultOf('placement.slotsDefault'),
   batchSlotsMax: defaultOf('placement.batchSlotsMax'),
+  prefixBlockBytes: defaultOf('placement.prefixBlockBytes'),
 });
 
 export const DEFAULT_HEALTH: HealthConfig = Object.freeze({

@@ -96,6 +96,7 @@ export interface NodeInput {
   readonly protocol?: NodeProtocol | undefined;
   readonly models?: readonly ModelOffer[] | undefined;
   readonly slots?: number | undefined;
+  readonly prefixBlocks?: number | undefined;
   readonly hardware?: string | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;

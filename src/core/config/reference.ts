@@ -8,6 +8,7 @@ const END = '<!-- end of settings -->';
 const WITHOUT_DEFAULT: ReadonlySet<string> = new Set([
   'server.adminPort',
   'nodes[].slots',
+  'nodes[].prefixBlocks',
   'models[].quality[].maxTokens',
   'models[].quality[].maxTokensRatio',
   'models[].quality[].steps',

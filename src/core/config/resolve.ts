@@ -202,6 +202,7 @@ function buildNode(entry: NodeInput): NodeConfig {
     labels: entry.labels ?? {},
     headers: entry.headers ?? {},
     ...(entry.slots === undefined ? {} : { slots: entry.slots }),
+    ...(entry.prefixBlocks === undefined ? {} : { prefixBlocks: entry.prefixBlocks }),
     ...(entry.key === undefined ? {} : { key: entry.key }),
     ...(entry.tls === undefined ? {} : { tls: entry.tls }),
     ...(entry.telemetry === undefined ? {} : { telemetry: buildTelemetry(entry.telemetry) }),

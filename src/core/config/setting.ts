@@ -3,6 +3,7 @@ export interface Setting {
   readonly value: number;
   readonly unit:
     | 'ms'
+    | 'blocks'
     | 'bytes'
     | 'ratio'
     | 'count'

@@ -21,7 +21,7 @@ export type SettingPath =
   | 'seed'
   | `bounds.${'tasksMax' | 'bytesMax' | 'workMsMax' | 'classShareMax' | 'tenantShareMax'}`
   | `admission.${'flowWaitMsMax' | 'flowWaitDeadlineShare' | 'deadlineMsMin' | 'deadlineMsMax' | 'serviceTimesMin' | 'marginMin' | 'marginMax'}`
-  | `placement.${'heldMax' | 'nearTieRatio' | 'drainMsMax' | 'healthMin' | 'exploreEveryMs' | 'swapMs' | 'cacheUseMax' | 'cacheUseResume' | 'slotsDefault' | 'batchSlotsMax'}`
+  | `placement.${'heldMax' | 'nearTieRatio' | 'drainMsMax' | 'healthMin' | 'exploreEveryMs' | 'swapMs' | 'cacheUseMax' | 'cacheUseResume' | 'slotsDefault' | 'batchSlotsMax' | 'prefixBlockBytes'}`
   | `health.${'heartbeatMs' | 'suspectAfterMs' | 'reconcileMs' | 'suspectLeaseMs' | 'ejectMs' | 'ejectMsMax' | 'refusedMs' | 'slowStartTasks'}`
   | 'degrade.flowWaitTimes'
   | `cache.${'bytesMax' | 'entryBytesMax' | 'ttlMs' | 'compareEvery'}`
@@ -37,6 +37,7 @@ export type SettingPath =
   | LimitSetting
   | `groups[].shares[].${'min' | 'max'}`
   | 'nodes[].slots'
+  | 'nodes[].prefixBlocks'
   | 'nodes[].telemetry.reservedUse';
 
 const BOUNDS = {
@@ -211,6 +212,15 @@ const PLACEMENT = {
     'tasks',
     [1, 100_000],
     ['Most tasks at once of a node that states no slots.', 'default of max_num_seqs in vLLM'],
+  ),
+  'placement.prefixBlockBytes': whole(
+    2_048,
+    'bytes',
+    [64, 1_048_576],
+    [
+      'Some 500 tokens: 512 blocks follow a prompt of 260,000 tokens, and less than a block is hardly worth a detour.',
+      'own choice: the block of 512 tokens in public traces of conversations (Mooncake)',
+    ],
   ),
 } as const;
 
@@ -419,6 +429,15 @@ const LISTS = {
     'nothing is closed unasked',
   ]),
   'nodes[].slots': whole(1, 'tasks', [1, 100_000], ['Absent: the engine is asked.', 'no default']),
+  'nodes[].prefixBlocks': whole(
+    1,
+    'blocks',
+    [0, 10_000_000],
+    [
+      'Blocks of placement.prefixBlockBytes that fit the prefix cache: its tokens times four, over the bytes of a block.',
+      'no default: engines do not tell',
+    ],
+  ),
   'nodes[].telemetry.reservedUse': real(0, 'ratio', UNIT_SHARE, [
     'What the engine takes at its start. Absent: what is used while nothing of ours runs there.',
     'no default',

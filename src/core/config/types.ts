@@ -86,6 +86,8 @@ export interface PlacementConfig {
   readonly slotsDefault: number;
   /** Most concurrent tasks of a node that states no slots. */
   readonly batchSlotsMax: number;
+  /** Bytes of a prompt that count as one block of what nodes keep. */
+  readonly prefixBlockBytes: Bytes;
 }
 
 export interface HealthConfig {
@@ -342,6 +344,8 @@ export interface NodeConfig {
   readonly models: readonly ModelOffer[];
   /** Concurrent tasks; absent when the engine should be asked. */
   readonly slots?: number;
+  /** Blocks of prompts that the engine keeps after use; absent: none that is known of. */
+  readonly prefixBlocks?: number;
   /** Hardware class such as `T4`, `A100`, `H100`; '' when unknown. A prior only: rates are measured. */
   readonly hardware: string;
   readonly labels: Readonly<Record<string, string>>;

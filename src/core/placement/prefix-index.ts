@@ -70,6 +70,12 @@ export class PrefixIndex<Owner> {
     return holder;
   }
 
+  /** Whether some node that keeps prompts is one of these. O(1) where most of them are. */
+  someOwner(isOne: (owner: Owner) => boolean): boolean {
+    for (const { owner, stated } of this.#holders) if (stated > 0 && isOne(owner)) return true;
+    return false;
+  }
+
   /** It keeps another number of blocks than it said before. */
   restate(holder: PrefixHolder<Owner>, stated: number): void {
     if (holder.stated === stated) return;

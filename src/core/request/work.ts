@@ -57,6 +57,7 @@ export class WorkModel {
     return {
       workUs: llmWork(profile, promptTokens, outputTokens),
       firstByteWorkUs: llmWork(profile, promptTokens, 1),
+      promptWorkUs: toUs(profile.prefillMsPerToken * promptTokens),
       contextTokens,
       tokens,
       promptTokens,

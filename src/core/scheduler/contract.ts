@@ -22,6 +22,8 @@ export interface WorkEstimate {
   readonly tokens: Tokens;
   /** Estimated tokens of the prompt. */
   readonly promptTokens: Tokens;
+  /** Part of the work that reading the prompt is; absent where the model's profile does not tell. */
+  readonly promptWorkUs?: RefUs;
 }
 
 /** When a silent attempt is given to another node: it ends as failed, `timeout`. 0 is no bound. */
@@ -39,6 +41,8 @@ export interface Scheduler {
   nextWakeAt(): MonoUs;
   /** Work of a request by the model's profile and what was learned; unknown models use the generic profile. */
   estimate(model: string, shape: RequestShape): WorkEstimate;
+  /** Whether a registered node of the model keeps prompts. */
+  keepsPrompts(model: string): boolean;
   /** Corrects token estimates of a model from a node's own usage. */
   learn(model: string, shape: RequestShape, usage: Usage): void;
   /** Default deadline of a class, from the submit instant. */

@@ -118,6 +118,16 @@ describe('a node that keeps prompts', () => {
   });
 });
 
+describe('Scheduler.keepsPrompts', () => {
+  test('is about the nodes of the model, as they last said', () => {
+    const checked = world(['a']);
+    expect(checked.scheduler.keepsPrompts('m')).toBe(true);
+    expect(checked.scheduler.keepsPrompts('n')).toBe(false);
+    checked.apply({ kind: 'node-registered', node: nodeSpec('a', { prefixBlocks: 0 }) });
+    expect(checked.scheduler.keepsPrompts('m')).toBe(false);
+  });
+});
+
 describe('a task of more blocks than are considered', () => {
   test('is taken by its beginning, and a saving that is no number saves nothing', () => {
     const checked = world(['a']);

@@ -27,6 +27,8 @@ export interface InferenceRequest {
   readonly body: Buffer;
   /** Of the body's bytes: equal bodies have equal fingerprints, and others hardly ever. Worked out each time it is read. */
   readonly fingerprint: string;
+  /** The prompt's bytes as they came, up to where the next turn would go on; undefined where no engine keeps such. */
+  promptText(): Buffer | undefined;
   /** The body for a node that knows the model by this name, with what is lowered of it. */
   bodyFor(modelName: string, lowered?: Lowered): readonly Uint8Array[];
 }

@@ -150,6 +150,7 @@ export function specOf(node: FleetNode, offers: readonly ModelOffer[]): NodeSpec
     labels: node.config.labels,
     heartbeats: node.heartbeats,
     ...(node.driver.abortFreesSlot ? {} : { canAbort: false }),
+    ...(node.config.prefixBlocks === undefined ? {} : { prefixBlocks: node.config.prefixBlocks }),
   };
 }
 

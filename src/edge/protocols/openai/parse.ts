@@ -12,6 +12,7 @@ import { quoted } from '../../outcomes/refusal.ts';
 import type { InferenceRequest, ParseResult } from '../inference-request.ts';
 import { type BodyEdits, editBody } from './body-edits.ts';
 import { locateJsonFault } from './json-fault.ts';
+import { topLevelMembers } from './json-members.ts';
 
 export type OpenAiEndpoint = 'chat' | 'completions' | 'embeddings' | 'images';
 
@@ -20,6 +21,12 @@ export const OPENAI_PATHS: Readonly<Record<OpenAiEndpoint, string>> = Object.fre
   completions: '/v1/completions',
   embeddings: '/v1/embeddings',
   images: '/v1/images/generations',
+});
+
+/** The member that is the prompt, of endpoints whose engines keep prompts. */
+const PROMPT_MEMBERS: Readonly<Partial<Record<OpenAiEndpoint, string>>> = Object.freeze({
+  chat: 'messages',
+  completions: 'prompt',
 });
 
 /** Longer is no model's name. */
@@ -126,6 +133,14 @@ class OpenAiRequest implements InferenceRequest {
 
   get fingerprint(): string {
     return `${crc32(this.body).toString(36)}-${this.body.length.toString(36)}`;
+  }
+
+  promptText(): Buffer | undefined {
+    const name = PROMPT_MEMBERS[this.endpoint];
+    if (name === undefined) return undefined;
+    const member = topLevelMembers(this.body).findLast((one) => one.name === name);
+    // Without the closing bracket or quote, which the next turn has elsewhere.
+    return member === undefined ? undefined : this.body.subarray(member.valueStart, member.end - 1);
   }
 
   bodyFor(name: string, lowered: Lowered = NOTHING_LOWERED): readonly Uint8Array[] {
