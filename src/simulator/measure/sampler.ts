@@ -9,7 +9,6 @@ import { type NodeSamples, type Samples, SAMPLES_MAX } from './samples.ts';
 
 /** How users end, as samples tell it: an answer after the deadline is `late`. */
 export const SAMPLED_ENDS = ['served', 'degraded', 'late', 'refused', 'failed', 'gave-up'] as const;
-export type SampledEnd = (typeof SAMPLED_ENDS)[number];
 
 /** What is read at the end of a period. */
 export interface Levels {

@@ -25,6 +25,3 @@ export interface PolicyContext {
   /** Of the policy's own draws; every policy of a run gets the same. */
   readonly seed: number;
 }
-
-/** Creates an empty policy: nodes are told by events. */
-export type PolicyFactory = (context: PolicyContext) => Policy;
