@@ -13,6 +13,7 @@ const EXAMPLES = globSync('examples/scenarios/*.yaml', { cwd: ROOT });
 const SHORT = ['drain=5s', 'window=null', 'seeds=1'];
 /** Long enough for every figure that a bar asks for, and no longer than that where many come at once. */
 const SPANS: Readonly<Record<string, string>> = {
+  'chaos-cpu': '12m',
   'chaos-partition': '10m',
   fairness: '20s',
   starvation: '1m',
