@@ -25,6 +25,9 @@ import {
 } from './edge-fixture.ts';
 
 const REQUESTS = 10_000;
+/** The faster the machine, the more clients leave before their attempt: then more come, within this bound. */
+const REQUESTS_MAX = 60_000;
+const ATTEMPTS_MIN = 2_500;
 const CONCURRENCY = 64;
 const SLOTS = 8;
 const NODES = 4;
@@ -119,13 +122,15 @@ describe('permits', () => {
     const client = bench.client(started.dataUrl);
     const ends: Record<End, number> = { answered: 0, 'gave-up': 0 };
     let next = 0;
+    const wantsMore = (index: number): boolean =>
+      index < REQUESTS || (calls < ATTEMPTS_MIN && index < REQUESTS_MAX);
     const worker = async (): Promise<void> => {
-      for (let index = next++; index < REQUESTS; index = next++) ends[await one(client, index)] += 1;
+      for (let index = next++; wantsMore(index); index = next++) ends[await one(client, index)] += 1;
     };
     await Promise.all(Array.from({ length: CONCURRENCY }, worker));
-    expect(ends.answered + ends['gave-up']).toBe(REQUESTS);
+    expect(ends.answered + ends['gave-up']).toBeGreaterThanOrEqual(REQUESTS);
     expect(ends['gave-up'], 'many clients left').toBeGreaterThan(REQUESTS / 20);
-    expect(calls, 'many attempts ran').toBeGreaterThan(REQUESTS / 4);
+    expect(calls, 'many attempts ran').toBeGreaterThanOrEqual(ATTEMPTS_MIN);
     await expectAllReleased(started);
 
     isCalm = true;
