@@ -2,6 +2,7 @@
 import { defaultSchedulerConfig } from '../../src/core/config/defaults.ts';
 import type { NodeGroup, PolicySpec, Scenario, StreamSpec } from '../../src/simulator/scenario/types.ts';
 import { S } from './specs.ts';
+import { streamSpec as steadyStream } from './stream-spec.ts';
 
 /** Four reference machines of one slot that beat every 5 s. */
 export function nodeGroup(change: Partial<NodeGroup> = {}): NodeGroup {
@@ -28,22 +29,12 @@ export function nodeGroup(change: Partial<NodeGroup> = {}): NodeGroup {
 
 /** Requests of one second, 60 % of capacity, one try each, 60 s of time. */
 export function streamSpec(change: Partial<StreamSpec> = {}): StreamSpec {
-  return {
+  return steadyStream({
     name: 'chat',
     arrivals: { kind: 'poisson', rate: { kind: 'load', load: 0.6 } },
-    course: [],
-    classes: [{ name: 'normal', share: 1, deadlineUs: 60 * S }],
-    serviceTimesMin: 0,
-    tenants: { kind: 'one', id: 't' },
-    models: [{ id: 'm', share: 1 }],
-    modelSwitch: undefined,
-    sizes: { kind: 'work', meanUs: S, sigma: 0 },
-    estimateSigma: 0,
-    serviceSigma: 0,
-    isStream: false,
     users: { triesMax: 1, patientShare: 1, thinkUs: [S, 2 * S], hangsUp: false, tellsCount: true },
     ...change,
-  };
+  });
 }
 
 /** Five minutes, all of which count, and two to let them end. */

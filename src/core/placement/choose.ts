@@ -5,9 +5,10 @@
  *                      + (work - what the node keeps of its prompt) / rate(model, inflight) x rank penalty
  *
  * Candidates are the tops of the pools' buckets and the few nodes that keep most of the prompt, so the cost does not depend
- * on the number of nodes. A prompt that is kept is priced above its time where other tasks run beside it. Near-ties among nodes with room break towards the resident model, then the prompt that is kept,
- * then least bound work, then a seeded draw. Nothing else favours a node that keeps a prompt: where it is busy or slow for
- * the load that it has, the task goes where it is done sooner, and from then on that node keeps the prompt too.
+ * on the number of nodes. A prompt that is kept is priced above its time where other tasks run beside it. Near-ties among
+ * nodes with room break towards the resident model, then the prompt that is kept, then least bound work, then a seeded draw.
+ * Nothing else favours a node that keeps a prompt: where it is busy or slow for the load that it has, the task goes where it
+ * is done sooner, and from then on that node keeps the prompt too.
  */
 import type { Prng } from '../../base/prng.ts';
 import type { DurationUs, MonoUs, RefUs } from '../../base/units.ts';

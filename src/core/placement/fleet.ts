@@ -19,6 +19,7 @@ import type { IneligibleReason } from '../scheduler/views.ts';
 import { groupFor, type NodeGroup } from './bulkhead.ts';
 import { asksNothing, isShutFor, missingNeed } from './eligibility.ts';
 import { Pool, type Seat } from './pool.ts';
+import type { PrefixIndex } from './prefix-index.ts';
 
 /** Up to here a node sits in a pool per model. */
 const MODELS_PER_NODE_MAX = 8;
@@ -31,6 +32,9 @@ interface ModelPools {
   plain: Lane | null;
   /** Whether some of them are of a node group: only asked while there is a plain lane. */
   hasGroups: boolean;
+  /** Whether one of its nodes keeps prompts, as of so many changes of the index; -1 before it was asked. */
+  keepsPrompts: boolean;
+  keepsAsOf: number;
 }
 
 export class Fleet {
@@ -56,6 +60,17 @@ export class Fleet {
 
   models(): readonly string[] {
     return [...this.#models.keys()].sort();
+  }
+
+  /** Whether a node of the model keeps prompts. Asked for each request: O(1), O(nodes) after one of them changed. */
+  keepsPrompts(model: string, prefixes: PrefixIndex<NodeRecord>): boolean {
+    const entry = this.#models.get(model);
+    if (entry === undefined) return false;
+    if (entry.keepsAsOf !== prefixes.changes) {
+      entry.keepsAsOf = prefixes.changes;
+      entry.keepsPrompts = prefixes.someOwner(({ offers }) => offers.has(model));
+    }
+    return entry.keepsPrompts;
   }
 
   hasModel(model: string): boolean {
@@ -251,7 +266,7 @@ export class Fleet {
     node.group?.pools.add(pool);
     for (const model of models) {
       const entry = this.#models.get(model);
-      if (entry === undefined) this.#models.set(model, { pools: [pool], plain: null, hasGroups: false });
+      if (entry === undefined) this.#models.set(model, newModelPools(pool));
       else {
         entry.pools.push(pool);
         entry.plain = null;
@@ -279,6 +294,10 @@ function missingIn(pool: Pool, model: string, needs: Needs, tenant: string): Ine
   const need = missingNeed(pool.offers.get(model) as ModelOffer, pool.zone, needs);
   if (need !== null || pool.group === null) return need;
   return pool.group.isFor(model, tenant) ? null : 'bulkhead';
+}
+
+function newModelPools(pool: Pool): ModelPools {
+  return { pools: [pool], plain: null, hasGroups: false, keepsPrompts: false, keepsAsOf: -1 };
 }
 
 function rootOf(sets: ReadonlyMap<Pool, Pool>, pool: Pool): Pool {

@@ -49,6 +49,7 @@ export class PrefixIndex<Owner> {
   readonly #ownerOf: PrefixHolder<Owner>[] = [];
   readonly #found: PrefixHolder<Owner>[] = [];
   #size = 0;
+  #changes = 0;
   /** Rows that were used and are free, linked by `#older`. */
   #free = NONE;
   #rowsUsed = 0;
@@ -62,15 +63,21 @@ export class PrefixIndex<Owner> {
     return this.#size;
   }
 
+  /** Grows whenever a node said what it keeps, or left: what was worked out of its owners before may not hold any more. */
+  get changes(): number {
+    return this.#changes;
+  }
+
   /** A node that keeps so many blocks. O(nodes), and what others must give up for it. */
   join(owner: Owner, stated: number): PrefixHolder<Owner> {
     const holder = { owner, stated, capacity: 0, rows: new Map(), oldest: NONE, newest: NONE };
     this.#holders.add(holder);
+    this.#changes += 1;
     this.#share();
     return holder;
   }
 
-  /** Whether some node that keeps prompts is one of these. O(1) where most of them are. */
+  /** Whether some node that keeps prompts is one of these. O(nodes) where none is: see `changes`. */
   someOwner(isOne: (owner: Owner) => boolean): boolean {
     for (const { owner, stated } of this.#holders) if (stated > 0 && isOne(owner)) return true;
     return false;
@@ -78,6 +85,7 @@ export class PrefixIndex<Owner> {
 
   /** It keeps another number of blocks than it said before. */
   restate(holder: PrefixHolder<Owner>, stated: number): void {
+    this.#changes += 1;
     if (holder.stated === stated) return;
     holder.stated = stated;
     this.#share();
@@ -86,6 +94,7 @@ export class PrefixIndex<Owner> {
   leave(holder: PrefixHolder<Owner>): void {
     this.forget(holder);
     this.#holders.delete(holder);
+    this.#changes += 1;
     this.#share();
   }
 

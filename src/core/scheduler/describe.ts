@@ -24,7 +24,7 @@ const TENANTS_SHOWN_MAX = 100;
 export function viewsOf(state: SchedulerState): Omit<Scheduler, 'apply' | 'nextWakeAt'> {
   return {
     estimate: (model, shape) => workModelOf(state, model).estimate(shape),
-    keepsPrompts: (model) => state.context.prefixes.someOwner(({ offers }) => offers.has(model)),
+    keepsPrompts: (model) => state.fleet.keepsPrompts(model, state.context.prefixes),
     learn: (model, shape, usage) => workModelOf(state, model).learn(shape, usage),
     classDeadlineUs(className, stream) {
       const record = state.classByName.get(className) ?? state.classByName.get(state.config.defaultClass);

@@ -121,10 +121,22 @@ describe('a node that keeps prompts', () => {
 describe('Scheduler.keepsPrompts', () => {
   test('is about the nodes of the model, as they last said', () => {
     const checked = world(['a']);
-    expect(checked.scheduler.keepsPrompts('m')).toBe(true);
-    expect(checked.scheduler.keepsPrompts('n')).toBe(false);
-    checked.apply({ kind: 'node-registered', node: nodeSpec('a', { prefixBlocks: 0 }) });
-    expect(checked.scheduler.keepsPrompts('m')).toBe(false);
+    const tell = (id: string, prefixBlocks: number, model = 'm'): void =>
+      checked.apply({ kind: 'node-registered', node: nodeSpec(id, { prefixBlocks, models: [{ model }] }) });
+    const keeps = (): readonly boolean[] => ['m', 'n'].map((model) => checked.scheduler.keepsPrompts(model));
+    expect(keeps()).toEqual([true, false]);
+    // Others of both models, which keep none: the models stay, whatever becomes of the first node.
+    tell('b', 0);
+    tell('c', 0, 'n');
+    expect(keeps()).toEqual([true, false]);
+    tell('a', 0);
+    expect(keeps()).toEqual([false, false]);
+    tell('a', 8);
+    expect(keeps()).toEqual([true, false]);
+    tell('a', 8, 'n');
+    expect(keeps()).toEqual([false, true]);
+    checked.apply({ kind: 'node-removed', nodeId: 'a' });
+    expect(keeps()).toEqual([false, false]);
   });
 });
 

@@ -94,7 +94,7 @@ export interface PolicyReport {
   readonly goodputRatio: Ratio;
   /** The same with deadlines counted from the try that was served. */
   readonly goodputByTryRatio: Ratio;
-  /** Time that machines computed over time, by their share of capacity. */
+  /** Time that machines computed over time: the plain mean over nodes. */
   readonly busyRatio: Ratio;
   readonly swapsPerRequest: Ratio;
   /** Absent where no node keeps prompts. */
