@@ -140,14 +140,20 @@ function nodeOf(plan: DemoPlan, node: DemoPlan['nodes'][number], index: number):
   );
 }
 
-interface DemoUser {
+class DemoUser {
   readonly wish: UserWish;
   readonly noise: number;
-  attempts: number;
-  taskId: TaskId;
-  startedAt: MonoUs;
+  attempts = 0;
+  taskId: TaskId = 0;
+  startedAt: MonoUs = 0;
   /** When it tries again, or gives the present try up; outside the agenda in between. */
   readonly slot: HeapSlot<DemoUser>;
+
+  constructor(wish: UserWish, noise: number) {
+    this.wish = wish;
+    this.noise = noise;
+    this.slot = new HeapSlot<DemoUser>(this, wish.index);
+  }
 }
 
 /** The demo's users, by the same rules as its load clients. */
@@ -213,16 +219,7 @@ class DemoUsers implements Clients {
   #arrive(now: MonoUs, sink: ClientSink): void {
     const wish = this.#next as UserWish;
     this.#next = this.#stream.next();
-    const noise = lognormalFactor(this.#noise, NOISE_SIGMA);
-    const user: DemoUser = {
-      wish,
-      noise,
-      attempts: 0,
-      taskId: 0,
-      startedAt: 0,
-      slot: undefined as unknown as HeapSlot<DemoUser>,
-    };
-    Object.assign(user, { slot: new HeapSlot(user, wish.index) });
+    const user = new DemoUser(wish, lognormalFactor(this.#noise, NOISE_SIGMA));
     this.#waiting.add(user);
     this.#try(user, now, sink);
   }
