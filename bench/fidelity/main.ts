@@ -13,6 +13,7 @@ import { DEMO_SEED, runDemo } from '../../src/apps/demo/demo.ts';
 import type { DemoPolicy } from '../../src/apps/demo/gateway-config.ts';
 import { createPlan, type DemoPlan } from '../../src/apps/demo/plan.ts';
 import { type DemoDocument, type PolicyReport, reportOf } from '../../src/apps/demo/report.ts';
+import { NO_STALL } from '../../src/apps/demo/stall-watch.ts';
 import { simulateDemo } from './simulated-demo.ts';
 
 const AGREEMENT = 0.1;
@@ -77,6 +78,7 @@ function simulatedReport(of: DemoPlan, policy: DemoPolicy): PolicyReport {
     untypedErrors: 0,
     peakRssBytes: 0,
     embedding: { served: 0, failed: 0 },
+    stalls: { clients: NO_STALL, gateway: NO_STALL, view: NO_STALL },
   });
 }
 

@@ -309,6 +309,7 @@ class DemoUsers implements Clients {
       lesser: '',
       isUnmarked: false,
       told: undefined,
+      trail: [],
     });
   }
 }

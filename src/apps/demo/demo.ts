@@ -14,7 +14,7 @@ import { createPlan, type DemoPlan } from './plan.ts';
 import { createProcesses, type Processes, readyLine } from './processes.ts';
 import { boundsOf, type DemoDocument, type PolicyReport } from './report.ts';
 import { type PolicyRun, runPolicy, type Stage } from './run-policy.ts';
-import { comparison, learnedLine, moral, type Outcome, verdict } from './table.ts';
+import { comparison, learnedLine, missedLines, moral, type Outcome, stallLine, verdict } from './table.ts';
 import { createView, type Screen, type View } from './view.ts';
 
 export interface DemoOptions {
@@ -158,7 +158,10 @@ function tell(
   view.say(comparison(outcomes, `${stage.plan.nodes.length} EMULATED accelerators, ${stage.plan.speedup}x`));
   if (learned !== undefined) view.say(learnedLine(learned));
   const ours = outcomes.find((one) => one.name === 'spillway');
-  for (const line of ours === undefined ? [] : verdict(ours.report)) view.say(line);
+  for (const line of ours === undefined
+    ? []
+    : [...verdict(ours.report), stallLine(ours.report), ...missedLines(ours.report)])
+    view.say(line);
   view.say('');
   view.say(moral(outcomes));
 }

@@ -5,6 +5,7 @@ import type { DurationMs, Rate } from '../../base/units.ts';
 
 const TIMEOUT_MS = 2_000;
 const TOKEN_FILE = 'admin-token';
+const LAG_LINE = /^spillway_event_loop_lag_max_seconds (\S+)$/m;
 
 export interface QueueGroup {
   readonly depth: number;
@@ -30,19 +31,25 @@ export interface GatewayWatch {
   /** Undefined when the gateway did not answer in time: the view keeps what it had. */
   queue(): Promise<QueueReading | undefined>;
   nodes(): Promise<readonly NodeReading[] | undefined>;
+  /** The longest that its event loop was late in the last second. */
+  loopLagMaxMs(): Promise<DurationMs | undefined>;
 }
 
 export function createGatewayWatch(baseUrl: string, stateFolder: string): GatewayWatch {
-  async function read<T>(path: string): Promise<T | undefined> {
+  async function readText(path: string): Promise<string | undefined> {
     try {
       const answer = await fetch(`${baseUrl}${path}`, {
         headers: { authorization: `Bearer ${adminToken(stateFolder)}` },
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
-      return answer.ok ? ((await answer.json()) as T) : undefined;
+      return answer.ok ? await answer.text() : undefined;
     } catch {
       return undefined;
     }
+  }
+  async function read<T>(path: string): Promise<T | undefined> {
+    const text = await readText(path);
+    return text === undefined ? undefined : (JSON.parse(text) as T);
   }
   return {
     async isReady() {
@@ -58,6 +65,10 @@ export function createGatewayWatch(baseUrl: string, stateFolder: string): Gatewa
         '/spillway/v1/nodes',
       );
       return rows === undefined || 'map' in rows ? rows : rows.nodes;
+    },
+    async loopLagMaxMs() {
+      const lag = LAG_LINE.exec((await readText('/metrics')) ?? '')?.[1];
+      return lag === undefined ? undefined : Number(lag) * 1_000;
     },
   };
 }

@@ -7,8 +7,9 @@ import { type ImageSize, imageWorkMs, seededUniform, seedFor, type Uniform } fro
 import { createHttpClient, type HttpCall, type HttpClient } from './http-client.ts';
 import { isEmbedding, judgeImage } from './judge.ts';
 import { type DemoPlan, EMBEDDING_MODEL_ID, IMAGE_MODEL_ID, lastArrivalMs } from './plan.ts';
-import type { Told, UserRecord } from './report.ts';
+import type { Told, Try, UserRecord } from './report.ts';
 import { IMAGE_SIDE_PX, IMAGE_SIZES } from './sizes.ts';
+import { type Stall, type StallWatch, watchStalls } from './stall-watch.ts';
 import { type AttemptEnd, createUserStream, nextStep, type UserEnd, type UserWish } from './users.ts';
 
 const CONNECTIONS_MAX = 18_000;
@@ -36,6 +37,8 @@ export interface LoadResult {
   readonly untypedDetails: readonly string[];
   readonly peakOutstanding: number;
   readonly embedding: { readonly served: number; readonly failed: number };
+  /** The longest time that this process was kept from running. */
+  readonly stall: Stall;
 }
 
 export interface LoadOptions {
@@ -60,6 +63,8 @@ interface User {
   told: { readonly waitMs: DurationMs; readonly atMs: DurationMs } | undefined;
   /** When it was let in, after that; -1 when it was not. */
   letInAtMs: DurationMs;
+  /** What became of each attempt. */
+  readonly trail: Try[];
 }
 
 interface LoadState {
@@ -67,6 +72,7 @@ interface LoadState {
   readonly client: HttpClient;
   readonly uniform: Uniform;
   readonly startedAt: DurationMs;
+  readonly stalls: StallWatch;
   readonly waiting: Set<User>;
   readonly records: UserRecord[];
   readonly ended: Record<UserEnd, number>;
@@ -93,6 +99,7 @@ export function startLoad(options: LoadOptions): Load {
     client: createHttpClient({ host, port, connectionsMax: CONNECTIONS_MAX }),
     uniform: seededUniform(seedFor(options.plan.seed, 'thinking')),
     startedAt: performance.now(),
+    stalls: watchStalls(),
     waiting: new Set(),
     records: [],
     ended: { served: 0, refused: 0, failed: 0, cancelled: 0 },
@@ -126,6 +133,7 @@ async function play(state: LoadState): Promise<LoadResult> {
     untypedDetails: [...state.untypedDetails].map(([detail, times]) => `${times} x ${detail}`),
     peakOutstanding: state.peakOutstanding,
     embedding: { served: state.embeddingServed, failed: state.embeddingFailed + state.embeddingOpen },
+    stall: state.stalls.stop(),
   };
 }
 
@@ -161,6 +169,7 @@ function arrive(state: LoadState, wish: UserWish): void {
     timer: undefined,
     told: undefined,
     letInAtMs: -1,
+    trail: [],
   };
   state.waiting.add(user);
   state.started += 1;
@@ -180,7 +189,9 @@ function attempt(state: LoadState, user: User): void {
     user.call = undefined;
     state.outstanding -= 1;
     const end = judgeImage(result, images);
-    noteTold(user, end, { sentAtMs, endedAtMs: elapsed(state) });
+    const endedAtMs = elapsed(state);
+    noteTold(user, end, { sentAtMs, endedAtMs });
+    user.trail.push({ sentAtMs, endedAtMs, kind: end.kind });
     if (end.kind === 'refused') state.refusedAttempts += 1;
     if (end.kind === 'failed' && !end.isTyped) {
       noteUntyped(state, result.kind === 'answer' ? `status ${result.answer.status}` : detailOf(result));
@@ -250,6 +261,7 @@ function leave(
     lesser: served?.lesser ?? '',
     isUnmarked: served !== undefined && served.lesser === '' && served.steps < sizeOf(user.wish).steps,
     told: toldOf(user),
+    trail: user.trail,
   });
 }
 

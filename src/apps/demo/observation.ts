@@ -10,6 +10,7 @@ import type { GatewayWatch, NodeReading, QueueReading } from './gateway-watch.ts
 import type { LoadTick } from './load.ts';
 import { type DemoPlan, lastArrivalMs, spikeEndMs, spikeStartMs } from './plan.ts';
 import { memoryOf } from './processes.ts';
+import { longer, NO_STALL, type Stall, type StallWatch, watchStalls } from './stall-watch.ts';
 import type { View } from './view.ts';
 
 const FRAME_MS = 500;
@@ -19,6 +20,8 @@ export interface Observation {
   tick(tick: LoadTick): void;
   stop(): Promise<void>;
   peakRssBytes(): Bytes;
+  /** The longest of the gateway, as it says itself, and of this process. */
+  stalls(): { readonly gateway: Stall; readonly view: Stall };
   /** The spike as spans of constant true speed: before and after the throttle. */
   spans(): SpeedSpan[];
 }
@@ -56,6 +59,8 @@ interface Scene {
   queue: QueueReading | undefined;
   nodes: readonly NodeReading[];
   peakRssBytes: Bytes;
+  stallWatch: StallWatch | undefined;
+  gatewayStall: Stall;
   isReading: boolean;
 }
 
@@ -75,12 +80,15 @@ export function observe(observed: Observed): Observation {
     queue: undefined,
     nodes: [],
     peakRssBytes: 0,
+    stallWatch: undefined,
+    gatewayStall: NO_STALL,
     isReading: false,
   };
   return {
     start() {
       scene.startedAt = performance.now();
       scene.shownAt = scene.startedAt;
+      scene.stallWatch = watchStalls();
       scene.timer = setInterval(() => void frame(scene), FRAME_MS);
     },
     tick(tick) {
@@ -88,9 +96,11 @@ export function observe(observed: Observed): Observation {
     },
     async stop() {
       clearInterval(scene.timer);
+      scene.stallWatch?.stop();
       await scene.throttle;
     },
     peakRssBytes: () => scene.peakRssBytes,
+    stalls: () => ({ gateway: scene.gatewayStall, view: scene.stallWatch?.longest() ?? NO_STALL }),
     spans: () => [
       { durationMs: scene.throttledAtMs - spikeStartMs(plan), nodes: scene.truthBefore },
       { durationMs: spikeEndMs(plan) - scene.throttledAtMs, nodes: scene.truthAfter },
@@ -107,8 +117,9 @@ async function frame(scene: Scene): Promise<void> {
   scene.peakRssBytes = Math.max(scene.peakRssBytes, memory.rssBytes, memory.peakRssBytes);
   if (scene.isReading) return;
   scene.isReading = true;
-  const [queue, nodes] = await Promise.all([watch.queue(), watch.nodes()]);
+  const [queue, nodes, lagMs] = await Promise.all([watch.queue(), watch.nodes(), watch.loopLagMaxMs()]);
   scene.isReading = false;
+  scene.gatewayStall = longer(scene.gatewayStall, { longestMs: lagMs ?? 0, atMs: elapsedMs });
   scene.queue = queue ?? scene.queue;
   scene.nodes = nodes ?? scene.nodes;
   const tick = scene.latest;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createPlan } from './plan.ts';
 import { percentile } from './percentile.ts';
+import { NO_STALL } from './stall-watch.ts';
 import { boundsOf, type RunMeasures, reportOf, type UserRecord } from './report.ts';
 
 const plan = createPlan({ quick: false, seed: 1 });
@@ -19,6 +20,7 @@ function user(change: Partial<UserRecord>): UserRecord {
     lesser: '',
     isUnmarked: false,
     told: undefined,
+    trail: [],
     ...change,
   };
 }
@@ -31,6 +33,7 @@ function measures(users: UserRecord[], change: Partial<RunMeasures> = {}): RunMe
     peakRssBytes: 1_000_000,
     capacityWorkMs: 100,
     embedding: { served: 1, failed: 0 },
+    stalls: { clients: NO_STALL, gateway: NO_STALL, view: NO_STALL },
     ...change,
   };
 }
@@ -80,6 +83,20 @@ describe('reportOf', () => {
   it('has zeros, not gaps, for a class without users', () => {
     const empty = reportOf(plan, measures([])).byClass['low'];
     expect(empty).toMatchObject({ users: 0, attained: 0, waitMs: { p50: 0 } });
+  });
+});
+
+describe('critical users who were missed', () => {
+  it('are told with what became of every attempt, a bounded number of them, and no one else', () => {
+    const trail = [{ sentAtMs: 20_000, endedAtMs: 20_050, kind: 'refused' as const }];
+    const late = user({ end: 'refused', trail });
+    const missed = reportOf(
+      plan,
+      measures([user({}), user({ classIndex: 1, end: 'failed' }), late]),
+    ).missedCritical;
+    expect(missed).toEqual([{ end: 'refused', deadlineMs: 800, trail }]);
+    const many = Array.from({ length: 100 }, () => late);
+    expect(reportOf(plan, measures(many)).missedCritical).toHaveLength(10);
   });
 });
 

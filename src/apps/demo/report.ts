@@ -6,7 +6,8 @@ import type { Bytes, DurationMs, Ratio } from '../../base/units.ts';
 import { type DemoPlan, lastArrivalMs, spikeEndMs, spikeStartMs } from './plan.ts';
 import { percentileOfSorted } from './percentile.ts';
 import { findRecovery, type Recovery, type WaitSample } from './recovery.ts';
-import type { UserEnd } from './users.ts';
+import type { Stall } from './stall-watch.ts';
+import type { AttemptEnd, UserEnd } from './users.ts';
 
 /** One user, ended. Instants are milliseconds after the start of the run. */
 export interface UserRecord {
@@ -26,6 +27,29 @@ export interface UserRecord {
   /** The picture had fewer steps than were asked for, and did not say so. */
   readonly isUnmarked: boolean;
   readonly told: Told | undefined;
+  /** Its attempts in order, at most as many as a user makes. */
+  readonly trail: readonly Try[];
+}
+
+/** One attempt. */
+export interface Try {
+  readonly sentAtMs: DurationMs;
+  readonly endedAtMs: DurationMs;
+  readonly kind: AttemptEnd['kind'];
+}
+
+/** The longest time that each process was kept from running: of the machine, when all of them stopped at once. */
+export interface Stalls {
+  readonly clients: Stall;
+  readonly gateway: Stall;
+  readonly view: Stall;
+}
+
+/** A user of the first class who was not served in time, and what became of each attempt. */
+export interface MissedUser {
+  readonly end: UserEnd;
+  readonly deadlineMs: DurationMs;
+  readonly trail: readonly Try[];
 }
 
 /** The first time that a refusal named to a user. */
@@ -86,6 +110,9 @@ export interface PolicyReport {
   readonly embedding: { readonly served: number; readonly failed: number };
   readonly consenting: ConsentingReport;
   readonly estimates: EstimateReport;
+  readonly stalls: Stalls;
+  /** The first of them, at most `MISSED_SHOWN`. */
+  readonly missedCritical: readonly MissedUser[];
 }
 
 export interface DemoDocument {
@@ -101,7 +128,10 @@ export interface RunMeasures {
   /** Work that the fleet could have completed during the spike. */
   readonly capacityWorkMs: DurationMs;
   readonly embedding: { readonly served: number; readonly failed: number };
+  readonly stalls: Stalls;
 }
+
+const MISSED_SHOWN = 10;
 
 export function isAttained(user: UserRecord): boolean {
   return user.end === 'served' && user.endedAtMs - user.firstAtMs <= user.deadlineMs;
@@ -133,7 +163,17 @@ export function reportOf(plan: DemoPlan, measures: RunMeasures): PolicyReport {
     embedding: measures.embedding,
     consenting: consentingReport(plan, users),
     estimates: estimateReport(plan, users),
+    stalls: measures.stalls,
+    missedCritical: missedOf(plan, users),
   };
+}
+
+function missedOf(plan: DemoPlan, users: readonly UserRecord[]): MissedUser[] {
+  const critical = plan.classes.findIndex((one) => one.name === 'critical');
+  return users
+    .filter((user) => user.classIndex === critical && !isAttained(user))
+    .slice(0, MISSED_SHOWN)
+    .map(({ end, deadlineMs, trail }) => ({ end, deadlineMs, trail }));
 }
 
 function lowInSpike(plan: DemoPlan, users: readonly UserRecord[]): UserRecord[] {

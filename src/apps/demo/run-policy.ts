@@ -51,6 +51,7 @@ export async function runPolicy(stage: Stage, policy: DemoPolicy): Promise<Polic
       peakRssBytes: seen.peakRssBytes(),
       capacityWorkMs: capacityWorkMs(plan, seen.spans()),
       embedding: result.embedding,
+      stalls: { clients: result.stall, ...seen.stalls() },
     });
     for (const detail of result.untypedDetails) process.stderr.write(`${policy}: untyped error: ${detail}\n`);
     const hasRecovered = recoveryOf(plan, result.users).kind === 'recovered';

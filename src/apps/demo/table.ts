@@ -57,6 +57,23 @@ export function learnedLine(rates: LearnedRates): string {
   return `Learned rates: ${rates.within} of ${rates.rows.length} emulated nodes within 15 % of their true rate (worst: ${worst.id}, ${off}), although a quarter misstate their hardware by 2x and one throttled.`;
 }
 
+/** Told beside the verdict: a machine that stood still is nobody's decision, and all else of that moment follows from it. */
+export function stallLine({ stalls }: PolicyReport): string {
+  const told = Object.entries(stalls).map(
+    ([name, one]) => `${name} ${ms(one.longestMs)} (at ${(one.atMs / 1_000).toFixed(1)} s)`,
+  );
+  return `Longest time that a process was kept from running: ${told.join(', ')}.`;
+}
+
+export function missedLines({ missedCritical }: PolicyReport): string[] {
+  return missedCritical.map(({ end, deadlineMs, trail }) => {
+    const tries = trail.map(
+      (one) => `${(one.sentAtMs / 1_000).toFixed(2)} s ${one.kind} after ${ms(one.endedAtMs - one.sentAtMs)}`,
+    );
+    return `Critical user not served within ${ms(deadlineMs)} (${end}): ${tries.join('; ')}`;
+  });
+}
+
 /** One sentence for a newcomer. */
 export function moral(outcomes: readonly Outcome[]): string {
   const old = outcomes.find((one) => one.name === 'round-robin');
