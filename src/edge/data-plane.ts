@@ -37,6 +37,13 @@ import { OPENAI_PATHS, type OpenAiEndpoint, parseOpenAi } from './protocols/open
 import { promptPrefix } from './prompt-prefix.ts';
 import { readRetryCount } from './retry-count.ts';
 import { Submission } from './submission.ts';
+import {
+  createTenantPlane,
+  NO_KEY,
+  sendProblem,
+  TENANT_PATH,
+  type TenantPlane,
+} from './tenant/tenant-plane.ts';
 
 /** Queue positions are computed on demand and cost a look at the fleet: at most this many per second. */
 const POSITIONS_PER_SECOND_MAX = 20;
@@ -45,6 +52,7 @@ export interface DataPlaneOptions {
   readonly gateway: Gateway;
   readonly transport: NodeTransport;
   readonly metrics: MetricsSink;
+  readonly wallMs: () => number;
   /** Takes what is not the data plane's; false when it is nobody's. */
   readonly fallback?: (req: IncomingMessage, res: ServerResponse) => boolean;
 }
@@ -107,10 +115,12 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
   };
 }
 
+type ModelRoute = { readonly kind: 'models' } | { readonly kind: 'model'; readonly id: string };
+
 type Route =
   | { readonly kind: 'inference'; readonly endpoint: OpenAiEndpoint }
-  | { readonly kind: 'models' }
-  | { readonly kind: 'model'; readonly id: string };
+  | ModelRoute
+  | { readonly kind: 'tenant'; readonly path: string };
 
 const INFERENCE_ROUTES: ReadonlyMap<string, Route> = new Map(
   Object.entries(OPENAI_PATHS).map(([endpoint, path]): [string, Route] => [
@@ -153,6 +163,7 @@ class Plane {
   readonly #context: ExchangeContext;
   readonly #budget: BodyBudget;
   readonly #idempotency: Idempotency;
+  readonly #tenantPlane: TenantPlane;
   #identity: Identity;
   #identityOf: GatewayConfig;
   #refusals = 0;
@@ -171,6 +182,7 @@ class Plane {
     );
     this.#budget = { bytes: 0, bytesMax: gateway.config.scheduler.bounds.bytesMax };
     this.#idempotency = new Idempotency({ gateway, metrics, spool: this.spool });
+    this.#tenantPlane = createTenantPlane(options);
     const waitingNote = (publicId: string): string => this.#waitingNote(publicId);
     const cache = new AnswerCache({
       config: () => gateway.config.cache,
@@ -204,12 +216,14 @@ class Plane {
     if (route === undefined) return false;
     const tenant = this.#identify(request, head);
     if (tenant === undefined) {
-      this.#refuseUnread(request, refuse('unauthenticated'), receivedAt);
+      if (route.kind === 'tenant') sendProblem(request, NO_KEY);
+      else this.#refuseUnread(request, refuse('unauthenticated'), receivedAt);
       return true;
     }
     if (route.kind === 'inference') {
       this.#takeInference({ request, head, tenant, endpoint: route.endpoint, receivedAt }, mayContinue);
-    } else this.#takeModels(request, route, receivedAt);
+    } else if (route.kind === 'tenant') this.#tenantPlane.take(request, route.path, tenant);
+    else this.#takeModels(request, route, receivedAt);
     return true;
   }
 
@@ -249,7 +263,7 @@ class Plane {
     return rule === '' ? undefined : refuse('forbidden', rule);
   }
 
-  #takeModels(request: ClientRequest, route: Route, receivedAt: MonoUs): void {
+  #takeModels(request: ClientRequest, route: ModelRoute, receivedAt: MonoUs): void {
     const { gateway } = this.#options;
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       this.#refuseUnread(request, refuse('method-not-allowed', 'GET is needed'), receivedAt);
@@ -552,6 +566,7 @@ function findRoute(url: string): Route | undefined {
   if (path.startsWith(MODEL_PREFIX) && path.length > MODEL_PREFIX.length) {
     return { kind: 'model', id: decodeId(path.slice(MODEL_PREFIX.length)) };
   }
+  if (TENANT_PATH.test(path)) return { kind: 'tenant', path };
   return INFERENCE_ROUTES.get(path);
 }
 

@@ -30,6 +30,7 @@ import type { LadderView, LadderWish } from '../core/overload/index.ts';
 import type { AttemptLimits, WorkEstimate } from '../core/scheduler/contract.ts';
 import type { NodeView, QueueView, TaskView } from '../core/scheduler/views.ts';
 import type { NodeSource } from '../ports/registry-store.ts';
+import type { TenantUsageView } from './tenant-usage.ts';
 
 export interface Assignment {
   readonly nodeId: NodeId;
@@ -224,6 +225,8 @@ export interface Gateway {
   /** How preemptions ended. */
   preemptions(): Readonly<PreemptionCounts>;
   request(publicId: string): RequestView | undefined;
+  /** What a tenant used since the start; nothing of a tenant that never came. */
+  usageOf(tenant: string): TenantUsageView;
   dump(): unknown;
   /** The gateway's own survival: refuse this many of the lowest classes. */
   setSurvival(shedClasses: number): void;

@@ -23,6 +23,7 @@ import type { EventLoop } from './event-loop.ts';
 import { type RuntimeLog, reasonOf } from './log.ts';
 import { SubmittedTask } from './submitted-task.ts';
 import { isLive, type TaskRow, TaskRow as Row, type TaskTable } from './task-table.ts';
+import type { TenantUsage } from './tenant-usage.ts';
 
 /** What a task needs to know of the node that it is sent to. */
 export interface NodeDesk {
@@ -49,6 +50,7 @@ const ABORTED: AttemptResult = Object.freeze({ kind: 'aborted' });
 
 export interface DispatcherOptions {
   readonly table: TaskTable;
+  readonly usage: TenantUsage;
   readonly clock: RuntimeClock;
   readonly nodes: NodeDesk;
   readonly log: RuntimeLog;
@@ -61,6 +63,7 @@ export interface DispatcherOptions {
 /** A class, since its methods share state on the hot path. */
 export class Dispatcher {
   readonly #table: TaskTable;
+  readonly #usage: TenantUsage;
   readonly #clock: RuntimeClock;
   readonly #nodes: NodeDesk;
   readonly #log: RuntimeLog;
@@ -72,6 +75,7 @@ export class Dispatcher {
 
   constructor(options: DispatcherOptions) {
     this.#table = options.table;
+    this.#usage = options.usage;
     this.#clock = options.clock;
     this.#nodes = options.nodes;
     this.#log = options.log;
@@ -125,6 +129,7 @@ export class Dispatcher {
     row.permit = false;
     if (result.kind === 'failed') row.attemptFailed(result.failure, this.#clock.nowUs() - row.receivedAt);
     this.#nodes.permitReleased(row.nodeId, result.kind);
+    this.#usage.attemptEnded(row.tenant, result);
     this.#post({ kind: 'attempt-ended', taskId, result });
     if (row.outcome !== undefined) this.#retire(row);
   }
@@ -207,6 +212,7 @@ export class Dispatcher {
     const told = decided.kind === 'cancelled' && row.verdict !== undefined ? row.verdict : decided;
     row.outcome = told;
     row.doneUs = this.#sinceReceived(row);
+    this.#usage.ended(row.tenant, told, row.workUs);
     try {
       row.listener?.finished(told);
     } catch (thrown) {

@@ -25,6 +25,7 @@ import { createModelNames } from './fleet/model-names.ts';
 import type { NameResolver } from './fleet/node-url.ts';
 import { type RuntimeLog, reasonOf, SILENT_LOG } from './log.ts';
 import { isLive, TaskTable, viewRow } from './task-table.ts';
+import { TenantUsage } from './tenant-usage.ts';
 
 /** Time for attempts that were cut at the drain limit to report their end. */
 const CUT_GRACE_MS = 1_000;
@@ -59,6 +60,7 @@ interface Parts {
   readonly loop: EventLoop;
   readonly table: TaskTable;
   readonly dispatcher: Dispatcher;
+  readonly usage: TenantUsage;
   readonly fleet: ReturnType<typeof createFleet>;
   readonly names: ReturnType<typeof createModelNames>;
   readonly state: GatewayState;
@@ -83,7 +85,8 @@ function assemble(options: GatewayOptions): Parts {
     onIdle: () => {},
   };
   const names = createModelNames(options.config.scheduler.models);
-  const table = new TaskTable();
+  const usage = new TenantUsage(clock.wallMs());
+  const table = new TaskTable(usage);
   const fleet = createFleet({
     scheduler: options.scheduler,
     store: options.store,
@@ -99,6 +102,7 @@ function assemble(options: GatewayOptions): Parts {
   });
   const dispatcher = new Dispatcher({
     table,
+    usage,
     clock,
     nodes: fleet,
     log,
@@ -115,7 +119,7 @@ function assemble(options: GatewayOptions): Parts {
     nodeDrained: (nodeId) => fleet.nodeDrained(nodeId),
   });
   dispatcher.tie(loop);
-  return { clock, log, loop, table, dispatcher, fleet, names, state };
+  return { clock, log, loop, table, dispatcher, usage, fleet, names, state };
 }
 
 async function resolveByDns(host: string): Promise<readonly string[]> {
@@ -125,7 +129,7 @@ async function resolveByDns(host: string): Promise<readonly string[]> {
 
 function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
   const { scheduler } = options;
-  const { clock, log, loop, table, dispatcher, fleet, names, state } = parts;
+  const { clock, log, loop, table, dispatcher, usage, fleet, names, state } = parts;
   const now = (): MonoUs => clock.nowUs();
   return {
     get config() {
@@ -181,6 +185,7 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
       const live = isLive(row) ? scheduler.explain(row.id, now()) : undefined;
       return viewRow(row, publicId, { monoUs: now(), wallMs: clock.wallMs() }, live);
     },
+    usageOf: (tenant) => usage.of(tenant),
     dump: () => ({
       ready: state.ready,
       scheduler: scheduler.dump(now()),

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { FAILURES_MAX, FINISHED_MAX, TaskRow, TaskTable } from './task-table.ts';
+import { TenantUsage } from './tenant-usage.ts';
 
 const SPEC = {
   className: 'normal',
@@ -29,7 +30,7 @@ describe('TaskRow.attemptFailed', () => {
 
 describe('TaskTable.publicId', () => {
   test('never begins with a hyphen, and differs from table to table', () => {
-    const ids = Array.from({ length: 2_000 }, () => new TaskTable().publicId(1));
+    const ids = Array.from({ length: 2_000 }, () => new TaskTable(new TenantUsage(0)).publicId(1));
     expect(ids.filter((id) => id.startsWith('-'))).toEqual([]);
     expect(new Set(ids).size).toBe(ids.length);
   });
@@ -37,7 +38,7 @@ describe('TaskTable.publicId', () => {
 
 describe('TaskTable.noteRefused', () => {
   test('shares the ring of finished requests and never counts as live', () => {
-    const table = new TaskTable();
+    const table = new TaskTable(new TenantUsage(0));
     const refusal = { reason: 'unknown-model', tenant: 't', model: 'x'.repeat(500), receivedAt: 0 } as const;
     const first = table.noteRefused(refusal, 7);
     expect(table.find(first)).toMatchObject({

@@ -30,6 +30,7 @@ import type {
   SubmitSpec,
   TaskListener,
 } from './contract.ts';
+import type { TenantUsage } from './tenant-usage.ts';
 
 /** Finished requests that stay explainable. */
 export const FINISHED_MAX = 10_000;
@@ -146,7 +147,10 @@ export class TaskTable {
   #lastId: TaskId = 0;
   #live = 0;
 
-  constructor() {
+  readonly #usage: TenantUsage;
+
+  constructor(usage: TenantUsage) {
+    this.#usage = usage;
     // An id that began with a hyphen would be an option to a command line.
     this.#prefix = `${randomBytes(PREFIX_BYTES).toString('base64url').replace(/^-/, '0')}.`;
   }
@@ -195,6 +199,7 @@ export class TaskTable {
   #addEnded(row: TaskRow, outcome: Outcome, now: MonoUs): void {
     row.outcome = outcome;
     row.doneUs = now - row.receivedAt;
+    this.#usage.ended(row.tenant, outcome, row.workUs);
     this.#rows.set(row.id, row);
     this.#remember(row.id);
   }

@@ -306,6 +306,7 @@ export async function startEdge(options: EdgeOptions = {}): Promise<Edge> {
     gateway: gateway as unknown as Gateway,
     transport,
     metrics: recordMetrics(metricCalls),
+    wallMs: Date.now,
   });
   const { port } = await plane.listen();
   return {

@@ -192,6 +192,7 @@ function assemble(
     gateway,
     transport,
     metrics: metrics.sink,
+    wallMs: Date.now,
     fallback: (req, res) => !hasOwnPort && handOver(admin, req, res),
   });
   return { gateway, dataPlane, adminServer: hasOwnPort ? adminServer(admin, config) : undefined, survival };

@@ -78,12 +78,42 @@ export interface RequestPage {
   readonly limit: number;
 }
 
+export interface WireSurroundings {
+  readonly nowWallMs: number;
+  readonly surroundings: Surroundings;
+}
+
+/** One request in the words of the wire contract. */
+export interface ExplainedRequest extends Ending {
+  readonly id: string;
+  readonly state: string;
+  readonly reason: string;
+  readonly class: string;
+  readonly tenant: string;
+  readonly model: string;
+  readonly node: string | null;
+  readonly attempts: number;
+  readonly timeline: Readonly<Record<string, number | null>>;
+  readonly workMs: number | null;
+  readonly deadlineMs: number | null;
+  readonly failures: readonly {
+    readonly node: string;
+    readonly attempt: number;
+    readonly failure: string;
+    readonly at: number | null;
+  }[];
+  readonly degraded: unknown;
+  readonly position: number | null;
+  readonly nodesTotal: number;
+  readonly nodesNextOffset: number | null;
+}
+
 /** One request, live or finished. Instants are milliseconds since 1970, null where they have not happened. */
 export function wireRequest(
   view: RequestView,
   page: RequestPage,
-  { nowWallMs, surroundings }: { readonly nowWallMs: number; readonly surroundings: Surroundings },
-): unknown {
+  { nowWallMs, surroundings }: WireSurroundings,
+): ExplainedRequest {
   const { received, ...offsets } = view.timeline;
   const at = (offsetMs: number): number | null => (offsetMs < 0 ? null : received + offsetMs);
   const told = isOver(view) ? endedParts(view, surroundings) : liveParts(view.live, nowWallMs);
