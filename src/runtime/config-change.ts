@@ -30,8 +30,8 @@ export function mergeConfig(current: GatewayConfig, next: GatewayConfig): Config
     if (differs(current.server[key], next.server[key])) needsRestart.push(`server.${key}`);
   }
   if (current.state.folder !== next.state.folder) needsRestart.push('state.folder');
-  if (current.scheduler.seed !== next.scheduler.seed) needsRestart.push('scheduler.seed');
-  if (current.scheduler.policy !== next.scheduler.policy) needsRestart.push('scheduler.policy');
+  if (current.scheduler.seed !== next.scheduler.seed) needsRestart.push('seed');
+  if (current.scheduler.policy !== next.scheduler.policy) needsRestart.push('policy');
   // Whether keys are asked for decides where the gateway may listen.
   const isOpen = (config: GatewayConfig): boolean => config.tenants.length === 0;
   if (isOpen(current) !== isOpen(next)) needsRestart.push('tenants');

@@ -1,9 +1,9 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { sha256Hex } from '../../src/adapters/config-file/index.ts';
+import { openOverlayStore, sha256Hex } from '../../src/adapters/config-file/index.ts';
 import { readConfig } from '../../src/adapters/config-file/read-config.ts';
-import { type LiveConfig, startLiveConfig } from '../../src/apps/gateway/live-config.ts';
+import { createLiveConfig, type LiveConfig } from '../../src/apps/gateway/live-config.ts';
 import { type StartedGateway, startGateway } from '../../src/apps/gateway/start-gateway.ts';
 import type { RuntimeLog } from '../../src/runtime/log.ts';
 import { call, chat, createFixture, type Fixture } from './cli-fixture.ts';
@@ -34,11 +34,18 @@ async function start(file: string): Promise<Live> {
     readConfig({ file, environment: {}, overlay: { server: { port: 0 } } });
   const initial = read();
   if (initial.kind === 'issues') throw new Error(JSON.stringify(initial.issues));
-  let origins: LiveConfig['origins'] = () => initial.origins;
-  const started = await startGateway(initial.config, { log, origins: () => origins() });
+  const opened = openOverlayStore('');
+  if (opened.kind === 'refused') throw new Error(opened.rule);
+  const overlays = opened.store;
+  const own: { live?: LiveConfig } = {};
+  const started = await startGateway(initial.config, {
+    log,
+    configControl: (gateway) =>
+      (own.live = createLiveConfig({ gateway, log, read, initial, overlays, wallMs: Date.now })),
+  });
   fixture.onEnd(() => started.stop());
-  const live = await startLiveConfig({ gateway: started.gateway, log, read, initial });
-  origins = live.origins;
+  const live = own.live as LiveConfig;
+  await live.watch();
   fixture.onEnd(() => live.close());
   return {
     started,
@@ -114,8 +121,8 @@ describe('live reload', () => {
     live.reload();
     expect(started.gateway.config.server).toMatchObject({ host: before, earlyCommitMs: 50 });
     expect(logged.some((line) => /wait for a restart.*server\.host.*seed/.test(line))).toBe(true);
-    expect(live.origins()['server.earlyCommitMs']).toMatch(/c\.yaml:1$/);
-    expect(live.origins()['server.port']).toBe('command line');
+    expect(live.status().origins['server.earlyCommitMs']).toMatch(/c\.yaml:1$/);
+    expect(live.status().origins['server.port']).toBe('command line');
   });
 
   test('swaps keys: the new one opens, the old one closes', async () => {

@@ -2,6 +2,12 @@
 export { sha256Hex } from './digest.ts';
 export { issueText } from './issue-text.ts';
 export { createKey, readKeysFile, revokeKey } from './keys-file.ts';
+export { type LayOver, locatedInOverlay, type Overlaid, overlayOrigins } from './overlaid.ts';
+export {
+  openOverlayStore,
+  type OverlayState,
+  type OverlayStore,
+} from './overlay-store.ts';
 export { writePrivateFile } from './private-file.ts';
 export { readOverlay } from './read-overlay.ts';
 export type { ReadConfig, ReadConfigOptions } from './reading.ts';

@@ -6,6 +6,7 @@ import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import { type ConfigInput, type ConfigIssue, receivedText, resolveConfig } from '../../core/config/index.ts';
 import type { FileConfig } from './file-types.ts';
+import { createLayOver } from './overlaid.ts';
 import { COMMAND_LINE, type ReadConfig, type ReadConfigOptions, withKeys } from './reading.ts';
 import type { LocatedIssue } from './issue-text.ts';
 import { loadYaml } from './load-yaml.ts';
@@ -37,7 +38,8 @@ export function readConfig(options: ReadConfigOptions & { readonly file: string 
   const keysFile = named === undefined ? undefined : secrets.filePath(named, ['keysFile']);
   issues.push(...tlsIssues(input.server?.tls, parsed.value.server?.tls, issues));
   const keys = withKeys(input, keysFile, issues);
-  const resolved = resolveConfig(keys.input, { memoryLimitBytes: options.memoryLimitBytes ?? 0 });
+  const resolving = { memoryLimitBytes: options.memoryLimitBytes ?? 0 };
+  const resolved = resolveConfig(keys.input, resolving);
   const broken = new Set(parsed.issues.map((issue) => issue.path[0]));
   if (resolved.kind === 'issues') {
     issues.push(
@@ -54,7 +56,17 @@ export function readConfig(options: ReadConfigOptions & { readonly file: string 
   const { nodes } = resolved.config;
   const own = parsed.value.nodes?.length ?? 0;
   const config = Object.freeze({ ...resolved.config, nodes: Object.freeze(nodes.slice(0, own)) });
-  return { kind: 'config', config, overlayNodes: nodes.slice(own), keysFile: keys.keysFile, files, origins };
+  const layOver = createLayOver({ input: keys.input, options: resolving, fileNodes: own });
+  const { keysFile: keysPath } = keys;
+  return {
+    kind: 'config',
+    config,
+    overlayNodes: nodes.slice(own),
+    keysFile: keysPath,
+    files,
+    origins,
+    layOver,
+  };
 }
 
 interface Parsed {

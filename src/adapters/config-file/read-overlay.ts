@@ -1,5 +1,6 @@
 /** A configuration without a file: the command line and the keys file. Loads neither YAML nor the schema. */
 import { type ConfigIssue, resolveConfig } from '../../core/config/index.ts';
+import { createLayOver } from './overlaid.ts';
 import { COMMAND_LINE, type ReadConfig, type ReadConfigOptions, withKeys } from './reading.ts';
 
 export function readOverlay(options: ReadConfigOptions): ReadConfig {
@@ -7,7 +8,8 @@ export function readOverlay(options: ReadConfigOptions): ReadConfig {
   const folder = overlay.state?.folder ?? options.fallbackFolder ?? '';
   const issues: ConfigIssue[] = [];
   const { input, keysFile } = withKeys({ ...overlay, state: { folder } }, undefined, issues);
-  const resolved = resolveConfig(input, { memoryLimitBytes: options.memoryLimitBytes ?? 0 });
+  const resolving = { memoryLimitBytes: options.memoryLimitBytes ?? 0 };
+  const resolved = resolveConfig(input, resolving);
   if (resolved.kind === 'issues') issues.push(...resolved.issues);
   const files = keysFile === '' ? [] : [keysFile];
   if (resolved.kind === 'issues' || issues.length > 0) {
@@ -21,5 +23,6 @@ export function readOverlay(options: ReadConfigOptions): ReadConfig {
   const config = Object.freeze({ ...resolved.config, nodes: Object.freeze([]) });
   const given = Object.entries(overlay.server ?? {}).filter(([, value]) => value !== undefined);
   const origins = Object.fromEntries(given.map(([key]) => [`server.${key}`, COMMAND_LINE]));
-  return { kind: 'config', config, overlayNodes: resolved.config.nodes, keysFile, files, origins };
+  const layOver = createLayOver({ input, options: resolving, fileNodes: 0 });
+  return { kind: 'config', config, overlayNodes: resolved.config.nodes, keysFile, files, origins, layOver };
 }

@@ -9,6 +9,7 @@ import {
 } from '../../core/config/index.ts';
 import { mergeKeys, readKeysFile } from './keys-file.ts';
 import type { LocatedIssue } from './issue-text.ts';
+import type { LayOver } from './overlaid.ts';
 
 export const COMMAND_LINE = 'command line';
 
@@ -35,6 +36,8 @@ export type ReadConfig =
       readonly files: readonly string[];
       /** Where each given setting came from: `file:line` or `command line`, by path such as `bounds.tasksMax`. */
       readonly origins: Readonly<Record<string, string>>;
+      /** The same with a stored overlay on top. */
+      readonly layOver: LayOver;
     }
   | {
       readonly kind: 'issues';

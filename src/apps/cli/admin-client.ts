@@ -5,6 +5,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { DEFAULT_SERVER } from '../../core/config/index.ts';
 import { ADMIN_TOKEN_FILE, readRunning } from '../gateway/state-folder.ts';
 import { CliError, USAGE } from './exit.ts';
+import { printable } from './output.ts';
 import { defaultStateFolder, type Environment } from './state.ts';
 
 export interface AdminOptions {
@@ -20,12 +21,27 @@ const ANSWER_MS = 10_000;
 /** Codes of OpenSSL and Node for a chain that does not end at a known authority, or is for another name. */
 const UNTRUSTED = /SELF_SIGNED|UNABLE_TO_|CERT_|ALTNAME/;
 
-/** Asks, or with `change` puts it there. The body of a 200; everything else ends the command with a sentence that says what to do. */
+export interface AdminChange {
+  readonly method: 'PUT' | 'POST';
+  readonly body: object;
+}
+
+/** The gateway understood the change and refused it: every broken rule is on a line of its own. */
+export class RefusedChange extends CliError {
+  readonly problem: unknown;
+
+  constructor(message: string, problem: unknown) {
+    super(message, USAGE);
+    this.problem = problem;
+  }
+}
+
+/** Asks, or sends a change. The body of a 200; everything else ends the command with a sentence that says what to do. */
 export async function askAdmin(
   path: string,
   options: AdminOptions,
   environment: Environment,
-  change?: object,
+  change?: AdminChange,
 ): Promise<unknown> {
   const folder = options.state ?? defaultStateFolder(environment);
   if (options.cacert !== undefined) trust(options.cacert);
@@ -36,6 +52,8 @@ export async function askAdmin(
   const body = parsed(text);
   if (response.status === 200 && body !== undefined) return body;
   if (response.status === 401 || response.status === 403) throw new CliError(refused(base, token, folder));
+  const issues = issuesIn(body);
+  if (response.status === 422 && issues.length > 0) throw new RefusedChange(issues.join('\n'), body);
   const detail =
     body !== undefined && typeof body === 'object' && body !== null && 'detail' in body
       ? String(body.detail)
@@ -77,12 +95,23 @@ function trust(file: string): void {
   setDefaultCACertificates([...getCACertificates('default'), pem]);
 }
 
-async function ask(url: string, token: string, base: string, change?: object): Promise<Response> {
+/** `path: rule (received …)`, for each issue of a problem. */
+function issuesIn(body: unknown): readonly string[] {
+  const { issues } = Object(body) as { readonly issues?: unknown };
+  if (!Array.isArray(issues)) return [];
+  return issues.map((issue) => {
+    const { path = '', rule = '', received = '' } = Object(issue) as Record<string, unknown>;
+    const end = received === '' ? '' : ` (received ${String(received)})`;
+    return printable(`${path === '' ? '' : `${String(path)}: `}${String(rule)}${end}`);
+  });
+}
+
+async function ask(url: string, token: string, base: string, change?: AdminChange): Promise<Response> {
   const headers = {
     ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
     ...(change === undefined ? {} : { 'content-type': 'application/json' }),
   };
-  const sent = change === undefined ? {} : { method: 'PUT', body: JSON.stringify(change) };
+  const sent = change === undefined ? {} : { method: change.method, body: JSON.stringify(change.body) };
   try {
     return await fetch(url, { ...sent, headers, redirect: 'error', signal: AbortSignal.timeout(ANSWER_MS) });
   } catch (error) {

@@ -33,7 +33,9 @@ interface LadderPage {
 }
 
 export async function ladder(options: LadderOptions, environment: Environment): Promise<number> {
-  const page = (await askAdmin('/ladder', options, environment, wishOf(options))) as LadderPage;
+  const body = wishOf(options);
+  const change = body === undefined ? undefined : ({ method: 'PUT', body } as const);
+  const page = (await askAdmin('/ladder', options, environment, change)) as LadderPage;
   if (options.json === true) sayJson(page);
   else say(shown(page));
   return DONE;

@@ -3,6 +3,8 @@
  * others need and the others without the gateway.
  */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { adminCommand } from './admin-command.ts';
+import { addConfig } from './config-program.ts';
 import { CliError, DONE, FAILED, USAGE } from './exit.ts';
 import { warn } from './output.ts';
 import type { Environment } from './state.ts';
@@ -54,6 +56,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.`,
   addSimulate(program, finish);
   addViews(program, environment, finish);
   addLadder(program, environment, finish);
+  addConfig(program, environment, finish);
   addKeys(program, environment, finish);
   return program;
 }
@@ -175,17 +178,6 @@ Examples:
 
 Bars of the scenario are judged on the mean over seeds. Exit codes: 0 done and every bar held, 1 a bar was missed,
 2 wrong usage or an issue in the scenario.`;
-
-function adminCommand(program: Command, name: string, description: string): Command {
-  return program
-    .command(name)
-    .description(description)
-    .option('--url <url>', 'admin plane of the gateway (default: the one that runs with the state folder)')
-    .option('--token <token>', 'admin token (default: SPILLWAY_TOKEN, or the one in the state folder)')
-    .option('--state <folder>', 'state folder of the gateway')
-    .option('--cacert <file>', 'authority or certificate of a gateway with TLS')
-    .option('--json', 'one JSON document on standard output');
-}
 
 function addViews(program: Command, environment: Environment, finish: Finish): void {
   adminCommand(program, 'nodes', 'the nodes of a running gateway')

@@ -3,7 +3,7 @@ import { flushCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { detectEngines } from '../../adapters/engines/index.ts';
 import type { ConfigInput } from '../../core/config/index.ts';
-import { startLiveConfig } from '../gateway/live-config.ts';
+import { createLiveConfig, type LiveConfig } from '../gateway/live-config.ts';
 import { readMemoryLimit } from '../gateway/memory-limit.ts';
 import { type StartedGateway, startGateway } from '../gateway/start-gateway.ts';
 import { ADMIN_TOKEN_FILE, StartError } from '../gateway/state-folder.ts';
@@ -11,7 +11,7 @@ import { keepYoungGenerationSmall } from '../gateway/young-generation.ts';
 import { CliError, DONE, FAILED } from './exit.ts';
 import { type CliLog, createLog } from './log.ts';
 import { say, sayJson } from './output.ts';
-import { readOrRefuse, reading } from './read-or-refuse.ts';
+import { readOrRefuse, reading, withStoredOverlay } from './read-or-refuse.ts';
 import { defaultStateFolder, type Environment } from './state.ts';
 import { welcome } from './welcome.ts';
 
@@ -35,12 +35,17 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
     fallbackFolder: defaultStateFolder(environment),
   };
   const initial = await readOrRefuse(source, { json: options.json === true });
+  const { overlays, config, dormant } = await withStoredOverlay(initial, { json: options.json === true });
+  const read = await reading(source);
   const log = createLog(options.logLevel);
-  const started = await startGateway(initial.config, {
+  if (dormant.length > 0) log.warn({ dormant }, 'The overlay has values for entries that there are not');
+  const own: { live?: LiveConfig } = {};
+  const started = await startGateway(config, {
     givenNodes: initial.overlayNodes.map((node) => ({ node, source: 'command-line' })),
     log,
     memoryLimitBytes,
-    origins: () => live?.origins() ?? initial.origins,
+    configControl: (gateway) =>
+      (own.live = createLiveConfig({ gateway, log, read, initial, overlays, wallMs: Date.now })),
     ...(environment['SPILLWAY_TOKEN'] ? { adminToken: environment['SPILLWAY_TOKEN'] } : {}),
     ...(environment['SPILLWAY_JOIN_TOKEN'] ? { joinToken: environment['SPILLWAY_JOIN_TOKEN'] } : {}),
   }).catch((error: unknown) => {
@@ -48,7 +53,6 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
   });
   keepYoungGenerationSmall();
   const signals = untilSignal(log);
-  let live: Awaited<ReturnType<typeof startLiveConfig>> | undefined;
   const isPlain = options.config === undefined && options.node.length === 0;
   const found = isPlain && started.gateway.nodes().length === 0 ? await useLocalEngines(started) : undefined;
   const { folder } = initial.config.state;
@@ -57,14 +61,12 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
     adminTokenFile: folder === '' ? '' : join(folder, ADMIN_TOKEN_FILE),
     json: options.json === true,
   });
-  if (initial.files.length > 0) {
-    live = await startLiveConfig({ gateway: started.gateway, log, read: await reading(source), initial });
-    signals.onHangUp(live.reload);
-  }
+  signals.onHangUp(() => own.live?.reload());
+  if (initial.files.length > 0) await own.live?.watch();
   // Written now and not at exit: a process that is killed would leave its successor to compile everything again.
   flushCompileCache();
   await signals.ended;
-  await Promise.all([live?.close(), started.stop()]);
+  await Promise.all([own.live?.close(), started.stop()]);
   log.flush();
   return DONE;
 }

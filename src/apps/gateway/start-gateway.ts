@@ -19,6 +19,7 @@ import type { Bytes } from '../../base/units.ts';
 import type { GatewayConfig } from '../../core/config/index.ts';
 import { createScheduler } from '../../core/scheduler/index.ts';
 import { type AdminPlane, createAdminPlane } from '../../edge/admin/admin-plane.ts';
+import type { ConfigControl } from '../../edge/admin/config.ts';
 import { createDataPlane, type DataPlane } from '../../edge/data-plane.ts';
 import { startSurvival, type Survival } from '../../edge/survival/survival.ts';
 import type { RegistryStore } from '../../ports/registry-store.ts';
@@ -44,8 +45,8 @@ export interface StartOptions {
   /** Nodes of the command line, or found on this machine. */
   readonly givenNodes?: readonly GivenNode[];
   readonly log?: RuntimeLog;
-  /** Where each configured value came from; see the admin plane. */
-  readonly origins?: () => Readonly<Record<string, string>>;
+  /** What may change the configuration over the admin plane; absent: nothing. */
+  readonly configControl?: (gateway: Gateway) => ConfigControl;
   /** Used when there is no state folder; made at random otherwise. */
   readonly adminToken?: string;
   /** Token with which nodes may register themselves; absent: the admin token alone. */
@@ -179,7 +180,7 @@ function assemble(
     },
     renderMetrics: metrics.render,
     metricsContentType: metrics.contentType,
-    origins: options.origins ?? (() => ({})),
+    ...(options.configControl === undefined ? {} : { configControl: options.configControl(gateway) }),
     wallMs: Date.now,
     onError: (error) =>
       log.error(

@@ -5,13 +5,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Gateway } from '../../runtime/contract.ts';
 import { keylessRefusal } from '../http/guard.ts';
-import { readJsonBody } from './body.ts';
+import { checkedBody } from './checked-body.ts';
+import { type ConfigControl, configRoutes } from './config.ts';
 import { type Problem, sendJson, sendProblem, sendText } from './reply.ts';
 import { type LadderBody, ladderWish, wireLadder } from './ladder.ts';
-import type { Checked, NodePatch } from './schemas.ts';
-import { bearerOf, createScopes, type Scope, type ScopeDigests, type Scopes } from './scopes.ts';
+import type { Call, Handler, Route } from './route.ts';
+import type { NodePatch } from './schemas.ts';
+import { bearerOf, createScopes, type ScopeDigests, type Scopes } from './scopes.ts';
 import { leftRatio, wireLimiter } from './limits.ts';
-import { wireConfig, wireNode, wireRequest } from './views.ts';
+import { wireNode, wireRequest } from './views.ts';
 
 export interface AdminPlaneOptions {
   readonly gateway: Gateway;
@@ -19,8 +21,8 @@ export interface AdminPlaneOptions {
   /** The metrics page in the Prometheus text format. */
   renderMetrics(): string | Promise<string>;
   readonly metricsContentType: string;
-  /** Where each configured value came from, by path; what is absent is a default. */
-  origins(): Readonly<Record<string, string>>;
+  /** Absent: nothing changes the configuration. */
+  readonly configControl?: ConfigControl;
   wallMs(): number;
   /** A port failed while a request was answered. */
   onError?(error: unknown): void;
@@ -40,22 +42,6 @@ const NODES_LIMIT_DEFAULT = 2_000;
 const NODES_LIMIT_MAX = 10_000;
 const REASONS_LIMIT_DEFAULT = 100;
 const REASONS_LIMIT_MAX = 1_000;
-
-interface Call {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
-  readonly method: string;
-  readonly path: string;
-  readonly query: URLSearchParams;
-  readonly bearer: string;
-}
-
-type Handler = (call: Call, id: string) => void | Promise<void>;
-
-interface Route {
-  readonly scope: Scope | 'node';
-  readonly methods: Readonly<Record<string, Handler>>;
-}
 
 export function createAdminPlane(options: AdminPlaneOptions): AdminPlane {
   const scopes = createScopes(options.digests);
@@ -178,17 +164,9 @@ function createRoutes(options: AdminPlaneOptions, scopes: Scopes): Find {
     [`${PREFIX}limits`, { scope: 'admin', methods: { GET: (call) => listLimits(call, gateway) } }],
     [`${PREFIX}ladder`, ladderRoute(options)],
     [`${PREFIX}dump`, { scope: 'admin', methods: { GET: ({ res }) => sendJson(res, 200, gateway.dump()) } }],
-    [
-      `${PREFIX}config`,
-      {
-        scope: 'admin',
-        methods: {
-          GET: ({ res }) =>
-            sendJson(res, 200, { config: wireConfig(gateway.config), origins: options.origins() }),
-        },
-      },
-    ],
   ]);
+  for (const [path, route] of configRoutes(gateway, options.configControl))
+    fixed.set(`${PREFIX}${path}`, route);
   const node: Route = {
     scope: 'admin',
     methods: {
@@ -267,19 +245,6 @@ function listLimits({ res, query }: Call, gateway: Gateway): void {
   const rows = gateway.limits();
   const sorted = rows.toSorted((a, b) => leftRatio(a) - leftRatio(b));
   sendJson(res, 200, { limits: sorted.slice(0, limit).map(wireLimiter), total: rows.length });
-}
-
-type Schemas = typeof import('./schemas.ts');
-
-async function checkedBody<T>(
-  call: Call,
-  check: (schemas: Schemas, body: unknown) => Checked<T>,
-): Promise<T | undefined> {
-  const body = await readJsonBody(call.req);
-  const result = body.kind === 'problem' ? body : check(await import('./schemas.ts'), body.value);
-  if (result.kind === 'value') return result.value;
-  sendProblem(call.res, result.problem);
-  return undefined;
 }
 
 /** New nodes need the join or admin token; a node that comes back proves itself with its own credential. */

@@ -9,7 +9,7 @@ export interface Problem {
   readonly detail: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Broken rules of the body, where there are several. */
-  readonly issues?: readonly { readonly path: string; readonly rule: string }[];
+  readonly issues?: readonly { readonly path: string; readonly rule: string; readonly received?: string }[];
 }
 
 export function sendJson(

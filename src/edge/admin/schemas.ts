@@ -1,6 +1,13 @@
 /** Bodies of the admin plane. Loaded at the first request that has one, so that a start does not wait for it. */
 import { z } from 'zod';
-import { type NodeConfig, pathText, resolveConfig } from '../../core/config/index.ts';
+import {
+  depthOf,
+  type NodeConfig,
+  PATCH_DEPTH_MAX,
+  pathText,
+  resolveConfig,
+} from '../../core/config/index.ts';
+import type { ConfigChangeBody, RollbackBody } from './config.ts';
 import { type LadderBody, OVERRIDE_SECONDS_MAX } from './ladder.ts';
 import type { HeartbeatChange } from '../../runtime/contract.ts';
 import type { Problem } from './reply.ts';
@@ -55,6 +62,19 @@ const ladder = z
     message: 'Expected why, in 1 to 200 characters',
   });
 
+const who = z.string().min(1).max(64).optional();
+const why = z.string().min(1).max(200);
+const version = z.int().min(0);
+const patch = z
+  .record(z.string(), z.unknown())
+  .refine(
+    (value) => depthOf(value) <= PATCH_DEPTH_MAX,
+    `Expected a patch that nests at most ${PATCH_DEPTH_MAX} deep`,
+  );
+const configChange = z.strictObject({ patch, why, who, version: version.optional() });
+const configDryRun = configChange.partial({ why: true });
+const configRollback = z.strictObject({ version, why: why.optional(), who });
+
 const ratio = z.number().min(0).max(1).optional();
 const heartbeat = z.strictObject({
   slots: z.int().min(1).max(100_000).optional(),
@@ -98,6 +118,21 @@ export function checkNodePatch(body: unknown): Checked<NodePatch> {
 
 export function checkLadder(body: unknown): Checked<LadderBody> {
   const parsed = ladder.safeParse(body);
+  return parsed.success ? { kind: 'value', value: parsed.data } : invalid(parsed.error.issues);
+}
+
+export function checkConfigChange(body: unknown): Checked<ConfigChangeBody> {
+  const parsed = configChange.safeParse(body);
+  return parsed.success ? { kind: 'value', value: parsed.data } : invalid(parsed.error.issues);
+}
+
+export function checkConfigDryRun(body: unknown): Checked<Pick<ConfigChangeBody, 'patch'>> {
+  const parsed = configDryRun.safeParse(body);
+  return parsed.success ? { kind: 'value', value: parsed.data } : invalid(parsed.error.issues);
+}
+
+export function checkConfigRollback(body: unknown): Checked<RollbackBody> {
+  const parsed = configRollback.safeParse(body);
   return parsed.success ? { kind: 'value', value: parsed.data } : invalid(parsed.error.issues);
 }
 
