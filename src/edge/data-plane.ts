@@ -11,7 +11,9 @@ import type { GatewayConfig } from '../core/config/types.ts';
 import { type DegradeConsent, planAnswers } from '../core/degrade/index.ts';
 import type { MetricsSink } from '../ports/metrics-sink.ts';
 import type { NodeTransport } from '../ports/node-transport.ts';
+import type { RequestTrace, Tracing } from '../ports/tracing.ts';
 import type { Gateway } from '../runtime/contract.ts';
+import { type RuntimeLog, SILENT_LOG } from '../runtime/log.ts';
 import { decideClass } from './auth/class-wish.ts';
 import { compareAnswers } from './cache/agreement.ts';
 import { AnswerCache, type CachedAnswer } from './cache/answer-cache.ts';
@@ -26,24 +28,20 @@ import { Exchange, type ExchangeContext } from './exchange/exchange.ts';
 import { Spool } from './exchange/spool.ts';
 import { type BodyBudget, type ClientRequest, nodeRequest } from './http/client-request.ts';
 import { KEYLESS_BIND_HOST, keylessRefusal } from './http/guard.ts';
-import type { RequestHead } from './http/head.ts';
+import { nodeHeaders, type RequestHead } from './http/head.ts';
 import { serveQuickly } from './http/quick-server.ts';
 import { createHttpServer } from './http/server.ts';
 import { type Claimed, Idempotency } from './idempotency/idempotency.ts';
 import { quoted, type Refusal, refuse, renderOpenAi } from './outcomes/refusal.ts';
 import type { InferenceRequest } from './protocols/inference-request.ts';
 import { renderModel, renderModels } from './protocols/openai/models.ts';
-import { OPENAI_PATHS, type OpenAiEndpoint, parseOpenAi } from './protocols/openai/parse.ts';
+import { type OpenAiEndpoint, parseOpenAi } from './protocols/openai/parse.ts';
 import { promptPrefix } from './prompt-prefix.ts';
 import { readRetryCount } from './retry-count.ts';
+import { findRoute, INFERENCE_URLS, type ModelRoute } from './routes.ts';
+import { type ShortRequest, traceShort } from './short-trace.ts';
 import { Submission } from './submission.ts';
-import {
-  createTenantPlane,
-  NO_KEY,
-  sendProblem,
-  TENANT_PATH,
-  type TenantPlane,
-} from './tenant/tenant-plane.ts';
+import { createTenantPlane, NO_KEY, sendProblem, type TenantPlane } from './tenant/tenant-plane.ts';
 
 /** Queue positions are computed on demand and cost a look at the fleet: at most this many per second. */
 const POSITIONS_PER_SECOND_MAX = 20;
@@ -53,6 +51,9 @@ export interface DataPlaneOptions {
   readonly transport: NodeTransport;
   readonly metrics: MetricsSink;
   readonly wallMs: () => number;
+  /** Absent: nothing is traced. */
+  readonly tracing?: Tracing | undefined;
+  readonly log?: RuntimeLog;
   /** Takes what is not the data plane's; false when it is nobody's. */
   readonly fallback?: (req: IncomingMessage, res: ServerResponse) => boolean;
 }
@@ -115,32 +116,17 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
   };
 }
 
-type ModelRoute = { readonly kind: 'models' } | { readonly kind: 'model'; readonly id: string };
-
-type Route =
-  | { readonly kind: 'inference'; readonly endpoint: OpenAiEndpoint }
-  | ModelRoute
-  | { readonly kind: 'tenant'; readonly path: string };
-
-const INFERENCE_ROUTES: ReadonlyMap<string, Route> = new Map(
-  Object.entries(OPENAI_PATHS).map(([endpoint, path]): [string, Route] => [
-    path,
-    { kind: 'inference', endpoint: endpoint as OpenAiEndpoint },
-  ]),
-);
-const INFERENCE_URLS: ReadonlyMap<string, string> = new Map(
-  [...INFERENCE_ROUTES.keys()].map((url) => [url, url]),
-);
-const MODELS_ROUTE: Route = { kind: 'models' };
-const MODEL_PREFIX = '/v1/models/';
+/** What a request came with, and when. */
+interface Came {
+  readonly head: RequestHead;
+  readonly receivedAt: MonoUs;
+}
 
 /** One request between its head and its task. */
-interface Arrival {
+interface Arrival extends Came {
   readonly request: ClientRequest;
-  readonly head: RequestHead;
   readonly tenant: Tenant;
   readonly endpoint: OpenAiEndpoint;
-  readonly receivedAt: MonoUs;
 }
 
 /** A request that is understood and may be submitted. */
@@ -190,7 +176,8 @@ class Plane {
       compare: (remembered, fresh) =>
         metrics.cacheCompared(remembered.endpoint, compareAnswers(remembered, fresh)),
     });
-    this.#context = { gateway, transport, metrics, spool: this.spool, cache, waitingNote };
+    const log = options.log ?? SILENT_LOG;
+    this.#context = { gateway, transport, metrics, spool: this.spool, cache, log, waitingNote };
   }
 
   /** The rules of the configuration in force; a reload replaces the configuration object. */
@@ -210,26 +197,27 @@ class Plane {
     const { head } = request;
     const refusal = this.#checkPeer(request, head);
     if (refusal !== undefined) {
-      this.#refuseUnread(request, refusal, receivedAt);
+      this.#refuseUnread(request, refusal, { head, receivedAt });
       return true;
     }
     if (route === undefined) return false;
     const tenant = this.#identify(request, head);
     if (tenant === undefined) {
       if (route.kind === 'tenant') sendProblem(request, NO_KEY);
-      else this.#refuseUnread(request, refuse('unauthenticated'), receivedAt);
+      else this.#refuseUnread(request, refuse('unauthenticated'), { head, receivedAt });
       return true;
     }
     if (route.kind === 'inference') {
       this.#takeInference({ request, head, tenant, endpoint: route.endpoint, receivedAt }, mayContinue);
     } else if (route.kind === 'tenant') this.#tenantPlane.take(request, route.path, tenant);
-    else this.#takeModels(request, route, receivedAt);
+    else this.#takeModels(request, route, { head, receivedAt });
     return true;
   }
 
   refuseUnknown(request: ClientRequest): void {
     const path = request.url.split('?', 1)[0] as string;
-    this.#refuseUnread(request, refuse('unknown-path', quoted(path)), this.#options.gateway.now());
+    const came = { head: request.head, receivedAt: this.#options.gateway.now() };
+    this.#refuseUnread(request, refuse('unknown-path', quoted(path)), came);
   }
 
   /**
@@ -263,14 +251,14 @@ class Plane {
     return rule === '' ? undefined : refuse('forbidden', rule);
   }
 
-  #takeModels(request: ClientRequest, route: ModelRoute, receivedAt: MonoUs): void {
+  #takeModels(request: ClientRequest, route: ModelRoute, came: Came): void {
     const { gateway } = this.#options;
     if (request.method !== 'GET' && request.method !== 'HEAD') {
-      this.#refuseUnread(request, refuse('method-not-allowed', 'GET is needed'), receivedAt);
+      this.#refuseUnread(request, refuse('method-not-allowed', 'GET is needed'), came);
       return;
     }
     if (route.kind === 'model' && gateway.resolveModel(route.id) === undefined) {
-      this.#refuseUnread(request, refuse('unknown-model', quoted(route.id), 'model'), receivedAt);
+      this.#refuseUnread(request, refuse('unknown-model', quoted(route.id), 'model'), came);
       return;
     }
     const text = route.kind === 'model' ? renderModel(route.id) : renderModels(gateway.models());
@@ -287,13 +275,13 @@ class Plane {
     const { bodyBytesMax } = this.#options.gateway.config.server;
     const refusal = this.#checkHead(arrival, bodyBytesMax);
     if (refusal !== undefined) {
-      this.#refuseUnread(request, refusal, arrival.receivedAt);
+      this.#refuseUnread(request, refusal, arrival);
       return;
     }
     if (mayContinue) request.writeContinue();
     request.readBody(bodyBytesMax, this.#budget, {
       complete: (body) => this.#takeBody(arrival, body),
-      refused: (reason) => this.#refuseUnread(request, refuse(reason), arrival.receivedAt),
+      refused: (reason) => this.#refuseUnread(request, refuse(reason), arrival),
     });
   }
 
@@ -325,7 +313,7 @@ class Plane {
     if (arrival.request.isGone) return;
     const parsed = parseOpenAi(arrival.endpoint, body);
     if (parsed.kind === 'bad') {
-      this.#refuse(arrival.request, refuse('bad-request', parsed.detail, parsed.param), arrival.receivedAt);
+      this.#refuse(arrival.request, refuse('bad-request', parsed.detail, parsed.param), arrival);
       return;
     }
     const model = gateway.resolveModel(parsed.request.model);
@@ -351,7 +339,7 @@ class Plane {
     const classDeadlineUs = gateway.classDeadlineUs(className, request.stream);
     const deadline = decideDeadline(head, gateway.config.scheduler.admission, classDeadlineUs);
     if (deadline.kind === 'bad') {
-      this.#refuse(arrival.request, refuse('bad-request', deadline.rule), arrival.receivedAt);
+      this.#refuse(arrival.request, refuse('bad-request', deadline.rule), arrival);
       return;
     }
     const understood: Understood = { request, className, model };
@@ -362,20 +350,21 @@ class Plane {
       return;
     }
     const lesser = consent === NO_CONSENT ? undefined : this.#planLesser(understood, consent, remembered);
-    const claimed = this.#claim(arrival, understood);
+    const { receivedAt } = arrival;
+    const trace = this.#options.tracing?.begin({ traceparent: head.traceparent, receivedAt });
+    const claimed = this.#claim(arrival, understood, trace);
     if (claimed?.kind === 'answered') return;
     if (claimed?.kind === 'refused') {
-      this.#refuse(arrival.request, claimed.refusal, arrival.receivedAt);
+      this.#refuse(arrival.request, claimed.refusal, arrival);
       return;
     }
     const estimate = gateway.estimate(model, request.shape);
-    const forwarded =
-      head.requestId === '' ? head.forwarded : [...head.forwarded, 'x-request-id', head.requestId];
     const exchange = new Exchange(
       this.#context,
       {
         request,
-        forwarded,
+        forwarded: nodeHeaders(head, trace),
+        trace,
         requestId: head.requestId,
         nodeVisible: tenant.nodeVisible,
         lesser,
@@ -389,7 +378,7 @@ class Plane {
           estimate,
           deadlineUs: deadline.deadlineUs,
           deadlineWished: deadline.wished,
-          receivedAt: arrival.receivedAt,
+          receivedAt,
           retryCount: readRetryCount(head.retryCount, metrics.wishIgnored),
           alternatives: lesser?.planned.map((one) => one.alternative),
           prefix: gateway.keepsPrompts(model)
@@ -469,7 +458,7 @@ class Plane {
     { request, className, model }: Understood,
     answer: CachedAnswer,
   ): void {
-    const { gateway, metrics } = this.#options;
+    const { gateway, metrics, tracing } = this.#options;
     const { stream } = request;
     const id = gateway.noteAnswered({ className, tenant: tenant.id, model, stream, receivedAt });
     const ageS = Math.max(0, Math.floor((gateway.now() - answer.storedAt) / 1e6));
@@ -493,48 +482,61 @@ class Plane {
       String(answer.body.length),
     ]);
     response.end(answer.body);
-    metrics.requestEnded(className, model, 'served', Math.max(0, gateway.now() - receivedAt) / 1e6);
+    const at = gateway.now();
+    metrics.requestEnded(className, model, 'served', Math.max(0, at - receivedAt) / 1e6);
+    if (tracing === undefined) return;
+    const known = { className, tenant: tenant.id, model, stream, endpoint: request.endpoint, publicId: id };
+    traceShort(tracing, { ...known, traceparent: head.traceparent, receivedAt, at, outcome: 'served' });
   }
 
   /** Undefined without an idempotency key. */
   #claim(
     { request, head, tenant, receivedAt }: Arrival,
-    { request: { path, body }, className, model }: Understood,
+    { request: { path, body, endpoint }, className, model }: Understood,
+    trace: RequestTrace | undefined,
   ): Claimed | undefined {
     const { idempotencyKey: key, requestId } = head;
     if (key === undefined || !this.#idempotency.isOn) return undefined;
     const response = (): ClientResponse => request.response();
-    const client = { tenant: tenant.id, requestId, receivedAt, response };
-    return this.#idempotency.claim({ key, path, body, className, model, ...client });
+    const client = { tenant: tenant.id, requestId, receivedAt, response, trace };
+    return this.#idempotency.claim({ key, path, body, endpoint, className, model, ...client });
   }
 
   #refuse(
     request: ClientRequest,
     refusal: Refusal,
-    receivedAt: MonoUs,
+    { head, receivedAt }: Came,
     after: 'keeps' | 'closes' = 'keeps',
   ): void {
-    const { gateway, metrics } = this.#options;
-    const { overloadStatus } = gateway.config.server;
+    const { overloadStatus } = this.#options.gateway.config.server;
     const { status, headers, body } = renderOpenAi(refusal, { overloadStatus, jitterSeed: this.#refusals++ });
+    const { traceparent } = head;
     request.reply(status, headers, body, after);
-    metrics.requestEnded('', '', refusal.reason, Math.max(0, gateway.now() - receivedAt) / 1e6);
+    this.#refused({ traceparent, receivedAt, outcome: refusal.reason });
   }
 
   /** The one refusal here that is about the fleet: it stays explainable, as those of the scheduler do. */
   #refuseModel({ request, head, tenant, receivedAt }: Arrival, model: string): void {
-    const { gateway, metrics } = this.#options;
+    const { gateway } = this.#options;
     const refusal = refuse('unknown-model', quoted(model), 'model');
     const { status, headers, body } = renderOpenAi(refusal, { overloadStatus: 429, jitterSeed: 0 });
     const id = gateway.noteRefused({ reason: 'unknown-model', tenant: tenant.id, model, receivedAt });
     headers.push('x-spillway-id', id, 'x-request-id', head.requestId === '' ? id : head.requestId);
     request.reply(status, headers, body, 'keeps');
-    metrics.requestEnded('', '', refusal.reason, Math.max(0, gateway.now() - receivedAt) / 1e6);
+    const { traceparent } = head;
+    this.#refused({ traceparent, receivedAt, outcome: refusal.reason, publicId: id });
+  }
+
+  #refused(request: Omit<ShortRequest, 'at'>): void {
+    const { gateway, metrics, tracing } = this.#options;
+    const at = gateway.now();
+    metrics.requestEnded('', '', request.outcome, Math.max(0, at - request.receivedAt) / 1e6);
+    if (tracing !== undefined) traceShort(tracing, { ...request, at });
   }
 
   /** A refusal before the body was read: whatever of it still comes is not waited for. */
-  #refuseUnread(request: ClientRequest, refusal: Refusal, receivedAt: MonoUs): void {
-    this.#refuse(request, refusal, receivedAt, request.hasUnreadBody ? 'closes' : 'keeps');
+  #refuseUnread(request: ClientRequest, refusal: Refusal, came: Came): void {
+    this.#refuse(request, refusal, came, request.hasUnreadBody ? 'closes' : 'keeps');
   }
 
   #waitingNote(publicId: string): string {
@@ -555,31 +557,4 @@ class Plane {
 /** A string of its own: a part of the head's text would hold all of it as long as the connection lives. */
 function copied(text: string): string {
   return text === '' ? '' : Buffer.from(text, 'latin1').toString('latin1');
-}
-
-/** The data plane's routes; queries are allowed and ignored, since no endpoint here has any. */
-function findRoute(url: string): Route | undefined {
-  const direct = INFERENCE_ROUTES.get(url);
-  if (direct !== undefined) return direct;
-  const path = (url.startsWith('/') ? url : originForm(url)).split('?', 1)[0] as string;
-  if (path === '/v1/models') return MODELS_ROUTE;
-  if (path.startsWith(MODEL_PREFIX) && path.length > MODEL_PREFIX.length) {
-    return { kind: 'model', id: decodeId(path.slice(MODEL_PREFIX.length)) };
-  }
-  if (TENANT_PATH.test(path)) return { kind: 'tenant', path };
-  return INFERENCE_ROUTES.get(path);
-}
-
-/** The path of a request line in absolute form, which servers must understand (RFC 9112, 3.2.2). */
-function originForm(url: string): string {
-  const match = /^https?:\/\/[^/?#]*(\/.*)$/i.exec(url);
-  return match === null ? url : (match[1] as string);
-}
-
-function decodeId(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -32,6 +32,7 @@ export function mergeConfig(current: GatewayConfig, next: GatewayConfig): Config
   if (current.state.folder !== next.state.folder) needsRestart.push('state.folder');
   if (current.scheduler.seed !== next.scheduler.seed) needsRestart.push('seed');
   if (current.scheduler.policy !== next.scheduler.policy) needsRestart.push('policy');
+  if (differs(current.tracing, next.tracing)) needsRestart.push('tracing');
   // Whether keys are asked for decides where the gateway may listen.
   const isOpen = (config: GatewayConfig): boolean => config.tenants.length === 0;
   if (isOpen(current) !== isOpen(next)) needsRestart.push('tenants');
@@ -40,6 +41,7 @@ export function mergeConfig(current: GatewayConfig, next: GatewayConfig): Config
     scheduler: { ...next.scheduler, seed: current.scheduler.seed, policy: current.scheduler.policy },
     server: serverInForce(current.server, next.server),
     state: current.state,
+    tracing: current.tracing,
     tenants: isOpen(current) === isOpen(next) ? next.tenants : current.tenants,
   };
   return { config: Object.freeze(config), needsRestart };

@@ -46,6 +46,8 @@ export interface Assignment {
 
 /** Called in the loop's turn, never inside `submit` itself. */
 export interface TaskListener {
+  /** Let in: it waits, or is assigned in the same turn. Once. */
+  admitted?(): void;
   assigned(assignment: Assignment): void;
   /** A lesser answer stands in from now on: the one at this index of the submitted alternatives. */
   degraded?(alternative: number): void;

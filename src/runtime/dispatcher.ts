@@ -151,7 +151,13 @@ export class Dispatcher {
   admitted(taskId: TaskId): void {
     const row = this.#row(taskId);
     // A task that goes on with a lesser answer is admitted again; it was let in when it was let in.
-    if (row.admittedUs === NEVER) row.admittedUs = this.#sinceReceived(row);
+    if (row.admittedUs !== NEVER) return;
+    row.admittedUs = this.#sinceReceived(row);
+    try {
+      row.listener?.admitted?.();
+    } catch (thrown) {
+      this.#listenerThrew(row, 'admitted', thrown);
+    }
   }
 
   assign(taskId: TaskId, nodeId: NodeId, attempt: number): void {

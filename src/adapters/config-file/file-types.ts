@@ -22,7 +22,13 @@ export interface FileNode extends Omit<NodeInput, 'models' | 'headers' | 'key'> 
   readonly key?: SecretRef;
 }
 
-export interface FileConfig extends Omit<ConfigInput, 'classes' | 'models' | 'tenants' | 'nodes'> {
+export type FileTracing = Omit<NonNullable<ConfigInput['tracing']>, 'headers'> & {
+  readonly headers?: Readonly<Record<string, string | SecretRef>>;
+};
+
+export interface FileConfig
+  extends Omit<ConfigInput, 'classes' | 'models' | 'tenants' | 'nodes' | 'tracing'> {
+  readonly tracing?: FileTracing;
   readonly classes?: readonly (ClassInput | undefined)[];
   readonly models?: readonly (ModelInput | undefined)[];
   readonly tenants?: readonly (FileTenant | undefined)[];

@@ -12,7 +12,7 @@ import type { LocatedIssue } from './issue-text.ts';
 import { loadYaml } from './load-yaml.ts';
 import type { Locate } from './locate.ts';
 import { configSchema, ENTRY_SCHEMAS } from './schema.ts';
-import { createSecretReader, readNode, readTenant, type SecretReader } from './secrets.ts';
+import { createSecretReader, readNode, readTenant, readTracing, type SecretReader } from './secrets.ts';
 import { type PathIssue, schemaIssues, valueAt } from './schema-issues.ts';
 import { tlsPairIssue } from './tls-pair.ts';
 
@@ -83,6 +83,7 @@ function parse(raw: unknown): Parsed {
 
 /** What somebody may have typed in place of a reference to a secret must not be repeated. */
 function isSecretPath(path: readonly (string | number)[]): boolean {
+  if (path[0] === 'tracing') return path[1] === 'headers';
   return path[0] === 'nodes'
     ? path[2] === 'key' || path[2] === 'headers'
     : path[0] === 'tenants' && path[2] === 'keys';
@@ -113,10 +114,11 @@ function brokenPlaces(issue: z.core.$ZodIssue): string[] {
 }
 
 function fromFile(value: FileConfig, secrets: SecretReader): ConfigInput {
-  const { keysFile: _keysFile, state: _state, tenants, nodes, server, ...rest } = value;
+  const { keysFile: _keysFile, state: _state, tenants, nodes, server, tracing, ...rest } = value;
   const tls = server?.tls;
   return {
     ...rest,
+    ...(tracing === undefined ? {} : { tracing: readTracing(tracing, secrets) }),
     ...(tenants === undefined
       ? {}
       : {

@@ -48,6 +48,11 @@ const secret: z.ZodObject<Shape> = z
     description: 'Where to read a secret; it never stands in this file.',
   });
 
+function headerValues(description: string): z.ZodType {
+  const value = z.union([z.string(), secret], { error: 'Expected text, or {env: NAME} or {file: PATH}' });
+  return z.record(z.string(), value).meta({ description });
+}
+
 const profile = z
   .discriminatedUnion('kind', [
     z.strictObject({
@@ -176,13 +181,7 @@ export const nodeSchema: z.ZodObject<Shape> = z.strictObject({
   prefixBlocks: setting('nodes[].prefixBlocks', false),
   hardware: text('Hardware class such as T4 or A100: a prior only, rates are measured.').optional(),
   labels: z.record(z.string(), z.string()).meta({ description: 'Free labels; zone is matched.' }).optional(),
-  headers: z
-    .record(
-      z.string(),
-      z.union([z.string(), secret], { error: 'Expected text, or {env: NAME} or {file: PATH}' }),
-    )
-    .meta({ description: 'Headers added to every request for this node.' })
-    .optional(),
+  headers: headerValues('Headers added to every request for this node.').optional(),
   key: secret.optional(),
   tls: nodeTls.optional(),
   telemetry: z
@@ -279,6 +278,38 @@ export const configSchema: z.ZodObject<Shape> = z
     server: server.optional(),
     survival: z.strictObject(section('survival')).optional(),
     idempotency: z.strictObject(section('idempotency')).optional(),
+    tracing: z
+      .strictObject({
+        endpoint: text(
+          'URL to which spans are sent by OTLP over HTTP, such as http://collector:4318/v1/traces.',
+        ),
+        serviceName: text('Name of this gateway among the services of a trace.')
+          .meta({ default: 'spillway' })
+          .optional(),
+        headers: headerValues('Headers added to each export.').optional(),
+        ...section('tracing'),
+      })
+      .meta({ description: 'Traces by OpenTelemetry; absent: none, and nothing of it is loaded.' })
+      .optional(),
+    rum: z
+      .strictObject({
+        enabled: z
+          .boolean()
+          .meta({
+            description: 'Whether answers carry x-spillway-beacon and beacons are taken.',
+            default: false,
+          })
+          .optional(),
+        originsAllowed: z
+          .array(z.string())
+          .meta({
+            description: 'Origins of the pages that may send beacons, such as https://app.example.com.',
+          })
+          .optional(),
+        ...section('rum'),
+      })
+      .meta({ description: 'Beacons of browsers: what users saw.' })
+      .optional(),
     state: z
       .strictObject({
         folder: text('Folder of the registry, keys and the admin token; empty: memory only.').optional(),

@@ -1,9 +1,9 @@
 /** Reads secrets from where the configuration points to. Values go into `Secret`s and nowhere else. */
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { KeyConfig, NodeInput, Secret, TenantInput } from '../../core/config/index.ts';
+import type { ConfigInput, KeyConfig, NodeInput, Secret, TenantInput } from '../../core/config/index.ts';
 import { sha256Hex } from './digest.ts';
-import type { FileKey, FileNode, FileTenant, SecretRef } from './file-types.ts';
+import type { FileKey, FileNode, FileTenant, FileTracing, SecretRef } from './file-types.ts';
 import { SECRET_RULE } from './schema.ts';
 
 /** A key, a token or a certificate is smaller; a larger file is a mistake. */
@@ -104,10 +104,6 @@ export function readNode(node: FileNode, index: number, secrets: SecretReader): 
   const { models, headers, key, tls, ...rest } = node;
   const at = ['nodes', index] as const;
   const secret = key === undefined ? undefined : secrets.read(key, [...at, 'key']);
-  const values = Object.entries(headers ?? {}).map(([name, value]): [string, string] => {
-    const read = typeof value === 'string' ? value : secrets.read(value, [...at, 'headers', name])?.value;
-    return [name, read ?? ''];
-  });
   const paths = Object.entries(tls ?? {}).map(([name, path]): [string, string] => [
     name,
     secrets.filePath(path, [...at, 'tls', name]),
@@ -117,8 +113,27 @@ export function readNode(node: FileNode, index: number, secrets: SecretReader): 
     ...(models === undefined
       ? {}
       : { models: models.map((model) => (typeof model === 'string' ? { model } : model)) }),
-    ...(headers === undefined ? {} : { headers: Object.fromEntries(values) }),
+    ...(headers === undefined ? {} : { headers: readHeaders(headers, at, secrets) }),
     ...(secret === undefined ? {} : { key: secret }),
     ...(tls === undefined ? {} : { tls: Object.fromEntries(paths) }),
   };
+}
+
+export function readTracing(
+  { headers, ...rest }: FileTracing,
+  secrets: SecretReader,
+): NonNullable<ConfigInput['tracing']> {
+  return headers === undefined ? rest : { ...rest, headers: readHeaders(headers, ['tracing'], secrets) };
+}
+
+function readHeaders(
+  headers: Readonly<Record<string, string | SecretRef>>,
+  at: readonly (string | number)[],
+  secrets: SecretReader,
+): Readonly<Record<string, string>> {
+  const values = Object.entries(headers).map(([name, value]): [string, string] => {
+    const read = typeof value === 'string' ? value : secrets.read(value, [...at, 'headers', name])?.value;
+    return [name, read ?? ''];
+  });
+  return Object.fromEntries(values);
 }

@@ -114,6 +114,20 @@ export function renderPreemptions({ queued, ended, late }: PreemptionEnds): stri
   ]);
 }
 
+export interface TraceSpans {
+  readonly exported: number;
+  readonly dropped: number;
+}
+
+export function renderTraceSpans({ exported, dropped }: TraceSpans): string {
+  const count = (name: string, help: string, value: number): string =>
+    renderCounts({ name: `spillway_trace_spans_${name}_total`, help, labels: [] }, [{ labels: [], value }]);
+  return [
+    count('exported', 'Spans that the collector took.', exported),
+    count('dropped', 'Spans lost: the queue was full, or their export failed.', dropped),
+  ].join('');
+}
+
 /** Pairs of node and model, and models, that a breaker keeps from work now. */
 function renderBreakers(nodes: readonly MeasuredNode[]): string {
   let pairs = 0;

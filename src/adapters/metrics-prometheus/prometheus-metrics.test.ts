@@ -54,6 +54,7 @@ function fixture(): Fixture {
     ladderStage: () => 2,
     retryBudget: () => 0.25,
     preemptions: () => ({ queued: 3, ended: 1, late: 0 }),
+    traceSpans: () => ({ exported: 7, dropped: 2 }),
     nodes: () => state.nodes,
     process: () => ({
       rssBytes: 1,

@@ -18,6 +18,8 @@ import {
   type PreemptionEnds,
   renderPreemptions,
   renderRetryBudget,
+  renderTraceSpans,
+  type TraceSpans,
 } from './gauges.ts';
 
 export interface MetricsSource {
@@ -31,6 +33,8 @@ export interface MetricsSource {
   ladderStage(): number;
   retryBudget(): number;
   preemptions(): PreemptionEnds;
+  /** Spans that left, and those that could not. */
+  traceSpans(): TraceSpans;
   nodes(): readonly MeasuredNode[];
   process(): ProcessGauges;
   /** Milliseconds of a clock that never goes back. */
@@ -79,6 +83,7 @@ export function createPrometheusMetrics(source: MetricsSource): PrometheusMetric
         renderLadder(source.ladderStage()) +
         renderRetryBudget(source.retryBudget()) +
         renderPreemptions(source.preemptions()) +
+        renderTraceSpans(source.traceSpans()) +
         renderNodes(source.nodes()) +
         renderProcess(process);
       page += cpuCounter(process.cpuSeconds);

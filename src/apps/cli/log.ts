@@ -27,7 +27,9 @@ export function createLog(level: string): CliLog {
   destination.on('error', () => undefined);
   setInterval(flush, FLUSH_MS).unref();
   process.on('exit', flush);
+  const hasDebug = logger.isLevelEnabled('debug');
   return {
+    ...(hasDebug ? { debug: (fields: object, message: string) => logger.debug(fields, message) } : {}),
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),

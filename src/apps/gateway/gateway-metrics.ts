@@ -1,5 +1,9 @@
 /** Ties the metrics to a gateway: what is a known name, and where the gauges are read. */
-import { createPrometheusMetrics, type PrometheusMetrics } from '../../adapters/metrics-prometheus/index.ts';
+import {
+  createPrometheusMetrics,
+  type PrometheusMetrics,
+  type TraceSpans,
+} from '../../adapters/metrics-prometheus/index.ts';
 import { readProcess } from '../../edge/survival/process-reading.ts';
 import type { Survival } from '../../edge/survival/survival.ts';
 import type { Gateway } from '../../runtime/contract.ts';
@@ -9,7 +13,12 @@ export interface GatewayMetrics extends PrometheusMetrics {
   watch(survival: Survival): void;
 }
 
-export function createGatewayMetrics(gateway: Gateway): GatewayMetrics {
+const NO_SPANS = Object.freeze({ exported: 0, dropped: 0 });
+
+export function createGatewayMetrics(
+  gateway: Gateway,
+  tracing: { counts(): TraceSpans } | undefined,
+): GatewayMetrics {
   let survival: Survival | undefined;
   const metrics = createPrometheusMetrics({
     isClass: (name) => gateway.config.scheduler.classes.some((entry) => entry.name === name),
@@ -21,6 +30,7 @@ export function createGatewayMetrics(gateway: Gateway): GatewayMetrics {
     ladderStage: () => gateway.ladder().stage,
     retryBudget: () => gateway.retryBudget(),
     preemptions: () => gateway.preemptions(),
+    traceSpans: () => tracing?.counts() ?? NO_SPANS,
     process() {
       const lag = survival?.loopLag() ?? { medianMs: 0, maxMs: 0 };
       return {

@@ -14,6 +14,7 @@ import { sha256Hex, tlsPairIssue } from '../../adapters/config-file/index.ts';
 import { createDcgmTelemetry, createEngineDrivers } from '../../adapters/engines/index.ts';
 import { createMemoryRegistry } from '../../adapters/registry-memory/registry-memory.ts';
 import { createSqliteRegistry } from '../../adapters/registry-sqlite/registry-sqlite.ts';
+import type { StartedTracing } from '../../adapters/tracing-otlp/index.ts';
 import { createHttpTransport } from '../../adapters/transport-http/index.ts';
 import type { Bytes } from '../../base/units.ts';
 import type { GatewayConfig } from '../../core/config/index.ts';
@@ -29,6 +30,7 @@ import { createGateway } from '../../runtime/gateway.ts';
 import { type RuntimeLog, SILENT_LOG } from '../../runtime/log.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './gateway-metrics.ts';
 import { listenOn, urlOf } from './listen.ts';
+import { startTracingOf } from './tracing.ts';
 import { readMemoryLimit } from './memory-limit.ts';
 import {
   announce,
@@ -114,7 +116,11 @@ async function startLocked(
     await Promise.allSettled([transport.shutdown(), store.close()]);
     throw error;
   });
-  const parts = assemble(gateway, transport, tokens, options);
+  const tracing = await startTracingOf(config.tracing, () => gateway.now()).catch(async (error: unknown) => {
+    await gateway.shutdown();
+    throw error;
+  });
+  const parts = assemble({ gateway, transport, tracing }, tokens, options);
   try {
     const dataAddress = await listenOn(
       () => parts.dataPlane.listen(),
@@ -149,17 +155,19 @@ interface Parts {
   readonly dataPlane: DataPlane;
   readonly adminServer: Server | undefined;
   readonly survival: Survival;
+  readonly tracing: StartedTracing | undefined;
 }
 
-function assemble(
-  gateway: Gateway,
-  transport: ReturnType<typeof createHttpTransport>,
-  tokens: Tokens,
-  options: StartOptions,
-): Parts {
+interface Started {
+  readonly gateway: Gateway;
+  readonly transport: ReturnType<typeof createHttpTransport>;
+  readonly tracing: StartedTracing | undefined;
+}
+
+function assemble({ gateway, transport, tracing }: Started, tokens: Tokens, options: StartOptions): Parts {
   const { config } = gateway;
   const log = options.log ?? SILENT_LOG;
-  const metrics: GatewayMetrics = createGatewayMetrics(gateway);
+  const metrics: GatewayMetrics = createGatewayMetrics(gateway, tracing);
   const survival = startSurvival({
     gateway,
     memoryLimitBytes: options.memoryLimitBytes ?? readMemoryLimit(),
@@ -194,9 +202,17 @@ function assemble(
     transport,
     metrics: metrics.sink,
     wallMs: Date.now,
+    tracing: tracing?.tracing,
+    log,
     fallback: (req, res) => !hasOwnPort && handOver(admin, req, res),
   });
-  return { gateway, dataPlane, adminServer: hasOwnPort ? adminServer(admin, config) : undefined, survival };
+  return {
+    gateway,
+    dataPlane,
+    adminServer: hasOwnPort ? adminServer(admin, config) : undefined,
+    survival,
+    tracing,
+  };
 }
 
 function handOver(admin: AdminPlane, ...[req, res]: Parameters<AdminPlane['handle']>): boolean {
@@ -249,7 +265,7 @@ function stopper(parts: Parts, folder: string): () => Promise<void> {
 }
 
 async function stop(
-  { gateway, dataPlane, adminServer: admin, survival }: Parts,
+  { gateway, dataPlane, adminServer: admin, survival, tracing }: Parts,
   folder: string,
 ): Promise<void> {
   await gateway.shutdown();
@@ -262,6 +278,7 @@ async function stop(
   await closed;
   clearTimeout(cut);
   dataPlane.destroy();
+  await tracing?.stop();
   if (folder !== '') unlockFolder(folder);
 }
 

@@ -3,6 +3,8 @@
  * names, references that exist. Every broken rule is reported, not the first.
  */
 import { checkDegrade } from './check-degrade.ts';
+import { checkHeaders } from './check-headers.ts';
+import { checkSeeing } from './check-seeing.ts';
 import type { ConfigInput, ConfigIssue, GroupInput, NodeInput, Partially, TenantInput } from './input.ts';
 import { pathText, receivedText } from './input.ts';
 import { parseNodeUrl } from './node-url.ts';
@@ -24,19 +26,6 @@ export const RESERVED_TENANT = 'other';
 /** Model names contain slashes, colons and at signs in the wild; white space and control characters never. */
 const MODEL_ID = /^[^\s\p{Cc}]{1,256}$/u;
 const SHA256_HEX = /^[0-9a-f]{64}$/;
-const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
-const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** Headers that the transport itself sets. */
-const RESERVED_HEADERS = new Set([
-  'host',
-  'content-length',
-  'connection',
-  'transfer-encoding',
-  'upgrade',
-  'te',
-  'expect',
-]);
-
 /** Devices of one node that can be named. */
 const GPUS_MAX = 64;
 
@@ -78,6 +67,7 @@ export function checkConfig(input: ConfigInput, config: GatewayConfig, issues: I
   checkTenants(input, config, issues);
   checkNodes(input, issues);
   checkGroups(input, issues);
+  checkSeeing(input, issues);
   checkExposure(config, issues);
 }
 
@@ -108,6 +98,8 @@ const SECTIONS = [
   'idempotency',
   'server',
   'survival',
+  'tracing',
+  'rum',
 ] as const;
 
 function checkRanges(input: ConfigInput, issues: Issues): void {
@@ -373,14 +365,7 @@ function checkNodeDetails(entry: NodeInput, i: number, issues: Issues): void {
       issues.add(path, 'Expected 1 to 256 characters without white space', offer.model);
     unique(path, offer.model, 'model of a node');
   });
-  for (const [name, value] of Object.entries(entry.headers ?? {})) {
-    const path: Path = ['nodes', i, 'headers', name];
-    if (!HEADER_NAME.test(name)) issues.add(path, 'Expected a header name (RFC 9110 token)', name);
-    else if (RESERVED_HEADERS.has(name.toLowerCase()))
-      issues.add(path, 'This header is set by the gateway itself', name);
-    if (!HEADER_VALUE.test(value))
-      issues.add(path, 'Expected a header value without line breaks or control characters');
-  }
+  checkHeaders(entry.headers ?? {}, ['nodes', i, 'headers'], issues);
   checkTelemetry(entry, i, issues);
   const tls = entry.tls;
   if (tls !== undefined && (tls.cert === undefined) !== (tls.key === undefined)) {

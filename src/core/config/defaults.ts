@@ -19,11 +19,13 @@ import type {
   PlacementConfig,
   PreemptionConfig,
   RetryConfig,
+  RumConfig,
   SchedulerConfig,
   ServerConfig,
   StateConfig,
   SurvivalConfig,
   TimeoutsConfig,
+  TracingConfig,
   WorkProfile,
 } from './types.ts';
 
@@ -199,6 +201,24 @@ export const DEFAULT_IDEMPOTENCY: IdempotencyConfig = Object.freeze({
   joinersMax: defaultOf('idempotency.joinersMax'),
 });
 
+export const DEFAULT_TRACING: TracingConfig = Object.freeze({
+  endpoint: '',
+  sampleRatio: defaultOf('tracing.sampleRatio'),
+  queueSpansMax: defaultOf('tracing.queueSpansMax'),
+  exportMs: defaultOf('tracing.exportMs'),
+  timeoutMs: defaultOf('tracing.timeoutMs'),
+  serviceName: 'spillway',
+  headers: Object.freeze({}),
+});
+
+export const DEFAULT_RUM: RumConfig = Object.freeze({
+  enabled: false,
+  ratePerS: defaultOf('rum.ratePerS'),
+  tenantRatePerS: defaultOf('rum.tenantRatePerS'),
+  tokenMs: defaultOf('rum.tokenMs'),
+  originsAllowed: Object.freeze([]),
+});
+
 /** In memory; the command line passes a folder. */
 export const DEFAULT_STATE: StateConfig = Object.freeze({ folder: '' });
 
@@ -234,6 +254,8 @@ export interface GatewayOverrides extends Partial<Pick<GatewayConfig, 'tenants' 
   readonly cache?: Partial<CacheConfig>;
   readonly idempotency?: Partial<IdempotencyConfig>;
   readonly survival?: Partial<SurvivalConfig>;
+  readonly tracing?: Partial<TracingConfig>;
+  readonly rum?: Partial<RumConfig>;
   readonly state?: Partial<StateConfig>;
 }
 
@@ -276,6 +298,8 @@ export function defaultGatewayConfig(overrides: GatewayOverrides = {}): GatewayC
     cache: Object.freeze({ ...DEFAULT_CACHE, ...overrides.cache }),
     idempotency: Object.freeze({ ...DEFAULT_IDEMPOTENCY, ...overrides.idempotency }),
     survival: Object.freeze({ ...DEFAULT_SURVIVAL, ...overrides.survival }),
+    tracing: Object.freeze({ ...DEFAULT_TRACING, ...overrides.tracing }),
+    rum: Object.freeze({ ...DEFAULT_RUM, ...overrides.rum }),
     state: Object.freeze({ ...DEFAULT_STATE, ...overrides.state }),
     tenants: overrides.tenants ?? [],
     nodes: overrides.nodes ?? [],

@@ -22,11 +22,13 @@ import type {
   QualityConfig,
   PreemptionConfig,
   RetryConfig,
+  RumConfig,
   SchedulerConfig,
   Secret,
   ServerConfig,
   SurvivalConfig,
   TimeoutsConfig,
+  TracingConfig,
   WorkProfile,
 } from './types.ts';
 
@@ -136,6 +138,8 @@ export interface ConfigInput {
   readonly nodes?: readonly (NodeInput | undefined)[] | undefined;
   readonly server?: Partially<ServerConfig> | undefined;
   readonly survival?: Partially<SurvivalConfig> | undefined;
+  readonly tracing?: Partially<TracingConfig> | undefined;
+  readonly rum?: Partially<RumConfig> | undefined;
   readonly state?: { readonly folder?: string | undefined } | undefined;
 }
 

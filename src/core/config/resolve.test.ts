@@ -210,6 +210,28 @@ describe('resolveConfig', () => {
     expect(resolved({ classes: [{ name: 'a' }] }).scheduler.defaultClass).toBe('a');
   });
 
+  test('sends spans to /v1/traces where the endpoint has no path', () => {
+    const endpointOf = (endpoint: string): string => resolved({ tracing: { endpoint } }).tracing.endpoint;
+    expect(endpointOf('http://collector:4318')).toBe('http://collector:4318/v1/traces');
+    expect(endpointOf('http://collector:4318/')).toBe('http://collector:4318/v1/traces');
+    expect(endpointOf('https://a/otlp/v1/traces')).toBe('https://a/otlp/v1/traces');
+    expect(resolved({}).tracing.endpoint).toBe('');
+  });
+
+  test.each<[string, ConfigInput, string]>([
+    ['an endpoint without a scheme', { tracing: { endpoint: 'collector:4318' } }, 'tracing.endpoint'],
+    ['a ratio above one', { tracing: { endpoint: 'http://a', sampleRatio: 2 } }, 'tracing.sampleRatio'],
+    [
+      'a header of two lines',
+      { tracing: { endpoint: 'http://a', headers: { a: 'b\r\nc: d' } } },
+      'tracing.headers.a',
+    ],
+    ['an origin with a path', { rum: { originsAllowed: ['https://a/b'] } }, 'rum.originsAllowed[0]'],
+    ['every origin', { rum: { originsAllowed: ['*'] } }, 'rum.originsAllowed[0]'],
+  ])('refuses %s', (_what, input, path) => {
+    expect(issuePaths(input)).toEqual([path]);
+  });
+
   test('never repeats a password that stands in an address', () => {
     const result = resolveConfig({ nodes: [{ url: 'http://user:hunter2@host' }] });
     expect(JSON.stringify(result)).not.toContain('hunter2');

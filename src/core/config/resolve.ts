@@ -17,10 +17,12 @@ import {
   DEFAULT_PROFILE,
   DEFAULT_PREEMPTION,
   DEFAULT_RETRY,
+  DEFAULT_RUM,
   DEFAULT_SERVER,
   DEFAULT_STATE,
   DEFAULT_SURVIVAL,
   DEFAULT_TIMEOUTS,
+  DEFAULT_TRACING,
   defaultBounds,
   defaultDegrade,
 } from './defaults.ts';
@@ -48,6 +50,7 @@ import type {
   SchedulerConfig,
   ServerConfig,
   TenantConfig,
+  TracingConfig,
 } from './types.ts';
 
 export interface ResolveOptions {
@@ -75,6 +78,8 @@ function build(input: ConfigInput, memoryLimitBytes: Bytes): GatewayConfig {
     cache: fill(DEFAULT_CACHE, input.cache),
     idempotency: fill(DEFAULT_IDEMPOTENCY, input.idempotency),
     survival: fill(DEFAULT_SURVIVAL, input.survival),
+    tracing: buildTracing(input.tracing),
+    rum: fill(DEFAULT_RUM, input.rum),
     state: fill(DEFAULT_STATE, input.state),
     tenants: present(input.tenants).map((entry) => buildTenant(entry, scheduler)),
     nodes: present(input.nodes).map(buildNode),
@@ -217,6 +222,13 @@ function buildTelemetry({ url, gpus, reservedUse }: NodeTelemetryInput): NodeTel
     gpus: gpus ?? [],
     ...(reservedUse === undefined ? {} : { reservedUse }),
   };
+}
+
+/** Without a path the endpoint is a collector, which takes spans at `/v1/traces`. */
+function buildTracing(given: ConfigInput['tracing']): TracingConfig {
+  const tracing = fill(DEFAULT_TRACING, given);
+  const isBare = /^https?:\/\/[^/]+\/?$/.test(tracing.endpoint);
+  return isBare ? { ...tracing, endpoint: `${tracing.endpoint.replace(/\/$/, '')}/v1/traces` } : tracing;
 }
 
 /** The default bound on a body follows the bound on all bodies where memory is small. */

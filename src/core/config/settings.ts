@@ -12,6 +12,7 @@ import { IDEMPOTENCY, type IdempotencySetting } from './settings-idempotency.ts'
 import { LIMITS, type LimitSetting } from './settings-limits.ts';
 import { LADDER, type LadderSetting } from './settings-ladder.ts';
 import { SERVER, type ServerSetting, SURVIVAL } from './settings-server.ts';
+import { SEEING, type SeeingSetting } from './settings-seeing.ts';
 import { TIMEOUTS, type TimeoutSetting } from './settings-timeouts.ts';
 
 export { LIMIT_NAMES } from './settings-limits.ts';
@@ -32,6 +33,7 @@ export type SettingPath =
   | ServerSetting
   | TimeoutSetting
   | IdempotencySetting
+  | SeeingSetting
   | `classes[].${'weight' | 'shareMin' | 'firstByteMs' | 'completionMs'}`
   | 'tenants[].weight'
   | LimitSetting
@@ -458,6 +460,7 @@ export const SETTINGS: Readonly<Record<SettingPath, Setting>> = Object.freeze({
   ...SERVER,
   ...SURVIVAL,
   ...IDEMPOTENCY,
+  ...SEEING,
   ...LIMITS,
   ...LISTS,
 });

@@ -431,6 +431,31 @@ export interface IdempotencyConfig {
   readonly joinersMax: number;
 }
 
+/** Traces of requests, exported by OTLP over HTTP. */
+export interface TracingConfig {
+  /** Where spans are sent, the whole URL; '' for nowhere: then nothing is traced. */
+  readonly endpoint: string;
+  readonly sampleRatio: Ratio;
+  readonly queueSpansMax: number;
+  readonly exportMs: DurationMs;
+  readonly timeoutMs: DurationMs;
+  /** The name of this gateway among the services of the trace. */
+  readonly serviceName: string;
+  /** Added to each export; their values are secrets. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Beacons of users' browsers (real user monitoring). */
+export interface RumConfig {
+  /** Whether answers carry a token for a beacon, and beacons are taken. */
+  readonly enabled: boolean;
+  readonly ratePerS: number;
+  readonly tenantRatePerS: number;
+  readonly tokenMs: DurationMs;
+  /** Origins of pages that may send; a beacon with another one is refused. */
+  readonly originsAllowed: readonly string[];
+}
+
 export interface StateConfig {
   /** Folder of the registry and the admin token; '' keeps everything in memory. */
   readonly folder: string;
@@ -442,6 +467,8 @@ export interface GatewayConfig {
   readonly cache: CacheConfig;
   readonly idempotency: IdempotencyConfig;
   readonly survival: SurvivalConfig;
+  readonly tracing: TracingConfig;
+  readonly rum: RumConfig;
   readonly state: StateConfig;
   /** Empty: no keys, loopback only, tenant `anonymous`. */
   readonly tenants: readonly TenantConfig[];

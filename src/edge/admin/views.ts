@@ -195,6 +195,7 @@ function liveParts(live: TaskView | undefined, nowWallMs: number): ToldParts {
 export function wireConfig(config: GatewayConfig): unknown {
   return {
     ...config,
+    tracing: { ...config.tracing, headers: hidden(config.tracing.headers) },
     tenants: config.tenants.map((tenant) => ({
       ...tenant,
       keys: tenant.keys.map((key) => ({ id: key.id, sha256: '<hidden>' })),
@@ -202,7 +203,11 @@ export function wireConfig(config: GatewayConfig): unknown {
     nodes: config.nodes.map((node) => ({
       ...node,
       ...(node.key === undefined ? {} : { key: `<${node.key.origin}>` }),
-      headers: Object.fromEntries(Object.keys(node.headers).map((name) => [name, '<hidden>'])),
+      headers: hidden(node.headers),
     })),
   };
+}
+
+function hidden(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.keys(headers).map((name) => [name, '<hidden>']));
 }

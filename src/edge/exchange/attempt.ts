@@ -14,6 +14,7 @@ import type { DurationMs, DurationUs, MonoUs } from '../../base/units.ts';
 import type { AttemptResult, FailureKind } from '../../core/request/outcome.ts';
 import type { Usage } from '../../core/request/task.ts';
 import type { NodeCall, NodeResponseHandler, TransportFault } from '../../ports/node-transport.ts';
+import type { AttemptTrace } from '../../ports/tracing.ts';
 import { SseReader } from '../protocols/openai/sse-reader.ts';
 import { findUsage } from '../protocols/openai/usage.ts';
 import { judgeHead, type NodeHead, nodeRetryAfterUs, readNodeHead } from './response-headers.ts';
@@ -48,6 +49,8 @@ export interface AttemptOptions {
   readonly abortFreesSlot: boolean;
   /** Longest silence of a stream's node after the first content byte. */
   readonly idleMs: DurationMs;
+  /** Its span, where the request is traced. */
+  readonly trace: AttemptTrace | undefined;
 }
 
 export class Attempt implements NodeResponseHandler {
@@ -75,6 +78,10 @@ export class Attempt implements NodeResponseHandler {
 
   get number(): number {
     return this.#options.number;
+  }
+
+  get trace(): AttemptTrace | undefined {
+    return this.#options.trace;
   }
 
   /** The call, once the transport has returned it; it may have ended the attempt before. */

@@ -15,6 +15,8 @@ export interface ClientResponse {
   write(chunk: Uint8Array | string): boolean;
   end(chunk?: Uint8Array | string): unknown;
   destroy(): unknown;
+  /** The connection took the last byte of the answer. */
+  readonly isSent: boolean;
   /** Bytes that wait for the client, in the response and in its socket. */
   pendingBytes(): Bytes;
   /** Once: the connection closed, or the answer was sent whole. */
@@ -70,6 +72,10 @@ class NodeClientResponse implements ClientResponse, BatchedWrite {
 
   destroy(): void {
     this.#res.destroy();
+  }
+
+  get isSent(): boolean {
+    return this.#res.writableFinished;
   }
 
   /**

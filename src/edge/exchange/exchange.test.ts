@@ -10,6 +10,7 @@ import { type AttemptResult, NO_RETRY, type Outcome } from '../../core/request/o
 import { NO_METRICS } from '../../ports/metrics-sink.ts';
 import type { NodeCall, NodeResponseHandler, NodeTransport } from '../../ports/node-transport.ts';
 import type { Gateway, TaskListener } from '../../runtime/contract.ts';
+import { SILENT_LOG } from '../../runtime/log.ts';
 import { parseOpenAi } from '../protocols/openai/parse.ts';
 import type { ClientResponse } from './client-response.ts';
 import { Exchange } from './exchange.ts';
@@ -64,6 +65,10 @@ class FakeClient implements ClientResponse {
     const told = this.#onClose;
     this.#onClose = () => {};
     told();
+  }
+
+  get isSent(): boolean {
+    return this.state === 'ended';
   }
 
   drain(): void {
@@ -124,6 +129,7 @@ class World {
       metrics,
       spool: new Spool(() => CONFIG.server, gateway.now, metrics),
       cache: new AnswerCache({ config: () => CONFIG.cache, now: gateway.now, compare: () => {} }),
+      log: SILENT_LOG,
       waitingNote: () => 'waiting',
     };
     const submit = {

@@ -21,9 +21,11 @@ import {
   type RetryHint,
 } from '../../core/request/index.ts';
 import type { Usage } from '../../core/request/task.ts';
-import type { NodeTransport } from '../../ports/node-transport.ts';
 import type { MetricsSink } from '../../ports/metrics-sink.ts';
+import type { NodeTransport } from '../../ports/node-transport.ts';
+import type { RequestTrace } from '../../ports/tracing.ts';
 import type { Assignment, Gateway, SubmitSpec, TaskListener } from '../../runtime/contract.ts';
+import type { RuntimeLog } from '../../runtime/log.ts';
 import { limitHeaders, limitLines } from '../outcomes/limit-headers.ts';
 import { openAiBody, type Refusal, refuse, renderOpenAiLines } from '../outcomes/refusal.ts';
 import type { RefusalReason } from '../outcomes/table.ts';
@@ -35,6 +37,7 @@ import { Attempt, type AttemptOwner } from './attempt.ts';
 import type { ClientResponse } from './client-response.ts';
 import type { NodeHead } from './response-headers.ts';
 import type { SlowReader, Spool } from './spool.ts';
+import { type ClientEnd, Witness } from './witness.ts';
 
 /** What all exchanges of a data plane share. */
 export interface ExchangeContext {
@@ -43,6 +46,7 @@ export interface ExchangeContext {
   readonly metrics: MetricsSink;
   readonly spool: Spool;
   readonly cache: AnswerCache;
+  readonly log: RuntimeLog;
   /** Text of a keep-alive comment: where the request stands, if that can be told cheaply. */
   waitingNote(publicId: string): string;
 }
@@ -68,6 +72,8 @@ export interface ExchangeSpec {
   /** The key under which the answer is to be remembered, or ''. */
   readonly cacheKey: string;
   readonly watcher?: ExchangeWatcher | undefined;
+  /** Present where traces are configured. */
+  readonly trace?: RequestTrace | undefined;
 }
 
 interface SilenceLimits {
@@ -86,6 +92,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
   readonly #context: ExchangeContext;
   readonly #spec: ExchangeSpec;
   readonly #res: ClientResponse;
+  readonly #witness: Witness;
   #taskId: TaskId = 0;
   #publicId = '';
   #answer: Answer = 'none';
@@ -112,6 +119,8 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     this.#context = context;
     this.#spec = spec;
     this.#res = res;
+    const { submit, trace, request } = spec;
+    this.#witness = new Witness({ endpoint: request.endpoint, submit, trace, log: context.log });
   }
 
   get hasContent(): boolean {
@@ -128,6 +137,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     this.#taskId = ids.taskId;
     this.#publicId = ids.publicId;
     this.#submittedAt = gateway.now();
+    this.#witness.submitted(ids.publicId, this.#submittedAt);
     this.#overheadUs = this.#submittedAt - submit.receivedAt;
     if (request.stream) {
       const waitMs = gateway.config.server.earlyCommitMs - this.#overheadUs / 1_000;
@@ -136,6 +146,10 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
   }
 
   // The scheduler's side.
+
+  admitted(): void {
+    this.#witness.admitted(this.#context.gateway.now());
+  }
 
   assigned(assignment: Assignment): void {
     const { gateway, metrics, transport } = this.#context;
@@ -158,12 +172,14 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
         ? undefined
         : this.#context.cache.record(cacheKey, request.endpoint);
     const silence = this.#silenceLimits(assignment);
+    const trace = this.#witness.assigned(assignment, this.#assignedAt);
     const attempt = new Attempt(this, {
       number: assignment.attempt,
       stream: request.stream,
       hidesUsage: request.hidesUsage,
       abortFreesSlot: assignment.abortFreesSlot,
       idleMs: silence.streamMs,
+      trace,
     });
     this.#attempt = attempt;
     const call = transport.send(
@@ -171,7 +187,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
       {
         method: 'POST',
         path: request.path,
-        headers: forwarded,
+        headers: trace === undefined ? forwarded : [...forwarded, 'traceparent', trace.traceparent],
         body: this.#bodyFor(assignment),
         headersMs: silence.headersMs,
         idleMs: silence.bodyMs,
@@ -236,13 +252,16 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     const now = this.#context.gateway.now();
     this.#overheadUs += now - this.#assignedAt;
     this.#context.metrics.dispatched(Math.max(0, now - this.#assignedAt) / 1e6);
+    this.#witness.sent(now);
     this.#context.gateway.attemptSent(this.#taskId);
   }
 
   attemptFirstByte(): void {
     const { gateway, metrics } = this.#context;
     const { submit } = this.#spec;
-    metrics.firstByte(submit.className, submit.model, Math.max(0, gateway.now() - submit.receivedAt) / 1e6);
+    const now = gateway.now();
+    metrics.firstByte(submit.className, submit.model, Math.max(0, now - submit.receivedAt) / 1e6);
+    this.#witness.nodeFirstByte(now);
     gateway.attemptFirstByte(this.#taskId);
   }
 
@@ -252,7 +271,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     if (!this.#hasContent) {
       this.#clearTimer();
       this.#commit(head, undefined);
-      this.#hasContent = true;
+      this.#firstContent();
     }
     this.#recording?.add(part);
     this.#answer = 'flowing';
@@ -266,9 +285,10 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
       return;
     }
     const told = this.#hasContent || part === undefined ? part : this.#marked(head, part);
-    if (!this.#hasContent)
+    if (!this.#hasContent) {
       this.#commit(head, this.#spec.request.stream && head.status < 400 ? undefined : told);
-    this.#hasContent = true;
+      this.#firstContent();
+    }
     if (part !== undefined) this.#recording?.add(part);
     this.#contentType = head.contentType;
     this.#clearTimer();
@@ -287,6 +307,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
       if (outputTokens !== undefined) metrics.tokens('output', submit.model, outputTokens);
       this.#learn(result.usage);
     }
+    this.#witness.attemptEnded(attempt.trace, result, gateway.now());
     gateway.attemptEnded(this.#taskId, result, attempt.number);
   }
 
@@ -317,7 +338,9 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
   clientClosed(): void {
     this.#context.spool.forget(this);
     this.#clearTimer();
-    if (this.#answer === 'ended' || this.#answer === 'gone') return;
+    if (this.#answer === 'gone') return;
+    this.#witness.closed(this.#clientEnd(), this.now());
+    if (this.#answer === 'ended') return;
     this.#answer = 'gone';
     const attempt = this.#attempt;
     if (!this.#isFinished) this.#context.gateway.cancel(this.#taskId);
@@ -333,6 +356,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
   }
 
   cut(): void {
+    this.#witness.closed('stalled', this.now());
     this.#res.destroy();
     // A close that was not the client's: the answer may have been ended already, and then only the bytes are lost.
     this.clientClosed();
@@ -368,6 +392,17 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
       bodyMs: Math.min(outerMs, firstMs),
       streamMs,
     };
+  }
+
+  #clientEnd(): ClientEnd {
+    if (this.#answer === 'ended') return this.#res.isSent ? 'whole' : 'sending';
+    if (this.#hasContent) return 'streaming';
+    return this.#attempt === undefined ? 'queued' : 'running';
+  }
+
+  #firstContent(): void {
+    this.#hasContent = true;
+    this.#witness.clientFirstByte(this.now());
   }
 
   #isSilent(): boolean {
@@ -447,7 +482,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
 
   #countLesser({ alternative }: PlannedAnswer): void {
     if (this.#answer === 'gone') return this.#count('cancelled');
-    this.#count('degraded');
+    this.#count('degraded', alternativeLabel(alternative));
     this.#context.metrics.degraded(this.#spec.submit.className, alternative.how);
   }
 
@@ -470,6 +505,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     else {
       // Half of a JSON document was sent: only a broken connection tells the truth.
       this.#answer = 'ended';
+      this.#witness.closed('broken', this.now());
       this.#res.destroy();
     }
   }
@@ -516,10 +552,12 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     this.#timer = undefined;
   }
 
-  #count(outcome: string): void {
+  #count(outcome: string, degraded = ''): void {
     const { gateway, metrics } = this.#context;
     const { className, model, receivedAt } = this.#spec.submit;
-    metrics.requestEnded(className, model, outcome, Math.max(0, gateway.now() - receivedAt) / 1e6);
+    const now = gateway.now();
+    metrics.requestEnded(className, model, outcome, Math.max(0, now - receivedAt) / 1e6);
+    this.#witness.ended(outcome, degraded, now);
   }
 }
 

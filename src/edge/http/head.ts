@@ -30,7 +30,10 @@ export interface RequestHead {
   inferenceObjective: string;
   priority: string;
   requestId: string;
-  /** Names and values that are passed on to a node. */
+  /** W3C Trace Context, in the client's own text. */
+  traceparent: string;
+  tracestate: string;
+  /** Names and values that are passed on to a node whatever the rest says; see `nodeHeaders`. */
   readonly forwarded: string[];
 }
 
@@ -64,6 +67,8 @@ function emptyHead(): RequestHead {
     inferenceObjective: '',
     priority: '',
     requestId: '',
+    traceparent: '',
+    tracestate: '',
     forwarded: ['content-type', 'application/json'],
   };
 }
@@ -97,8 +102,6 @@ function take(head: RequestHead, name: string, value: string): void {
       break;
     case 'accept':
     case 'openai-beta':
-    case 'traceparent':
-    case 'tracestate':
       head.forwarded.push(name, lasting(value));
       break;
     default:
@@ -138,10 +141,31 @@ function takeControl(head: RequestHead, name: string, value: string): void {
     case 'priority':
       head.priority = value;
       break;
+    case 'traceparent':
+      head.traceparent = joined(head.traceparent, value);
+      break;
+    case 'tracestate':
+      head.tracestate = joined(head.tracestate, value);
+      break;
     case 'x-request-id':
       head.requestId = isPlainId(value) ? value : '';
       break;
   }
+}
+
+/** What a node sees of a client's headers. A traced attempt adds a `traceparent` of its own. */
+export function nodeHeaders(
+  head: RequestHead,
+  trace: { readonly continues: boolean } | undefined,
+): readonly string[] {
+  const { forwarded, requestId, traceparent, tracestate } = head;
+  if (requestId === '' && traceparent === '' && tracestate === '') return forwarded;
+  const headers = [...forwarded];
+  if (requestId !== '') headers.push('x-request-id', requestId);
+  if (trace === undefined && traceparent !== '') headers.push('traceparent', traceparent);
+  // It belongs to its traceparent, and is nothing without.
+  if (tracestate !== '' && (trace === undefined || trace.continues)) headers.push('tracestate', tracestate);
+  return headers;
 }
 
 /** Values that many requests share. A part of a head's text would hold all of it while the request waits. */

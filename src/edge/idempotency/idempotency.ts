@@ -11,11 +11,13 @@ import type { DurationUs, MonoUs, TaskId } from '../../base/units.ts';
 import type { IdempotencyConfig } from '../../core/config/types.ts';
 import type { Outcome } from '../../core/request/outcome.ts';
 import type { MetricsSink } from '../../ports/metrics-sink.ts';
+import type { RequestTrace } from '../../ports/tracing.ts';
 import type { Gateway } from '../../runtime/contract.ts';
 import type { ClientResponse } from '../exchange/client-response.ts';
 import type { ExchangeWatcher } from '../exchange/exchange.ts';
 import type { Spool } from '../exchange/spool.ts';
 import { type Refusal, refuse, renderOpenAiLines } from '../outcomes/refusal.ts';
+import { shortEnd } from '../short-trace.ts';
 import { type Reader, type Record, SharedAnswer, type StoredAnswer } from './shared-answer.ts';
 import { type Entry, IdempotencyTable } from './table.ts';
 
@@ -44,10 +46,13 @@ export interface KeyedRequest {
   readonly tenant: string;
   readonly className: string;
   readonly model: string;
+  readonly endpoint: string;
   readonly path: string;
   readonly body: Uint8Array;
   readonly requestId: string;
   readonly receivedAt: MonoUs;
+  /** Present where traces are configured; ended here for who gets another one's answer. */
+  readonly trace: RequestTrace | undefined;
   /** Its connection; asked for only if it is answered here or shared. */
   response(): ClientResponse;
 }
@@ -282,10 +287,13 @@ class LaterReader implements Reader {
 
   ended(outcome: Outcome): void {
     const { gateway, metrics } = this.#options;
-    const { className, tenant, model, receivedAt } = this.#request;
+    const { className, tenant, model, receivedAt, endpoint, trace } = this.#request;
     gateway.noteJoined(this.#taskId, { outcome, className, tenant, model, receivedAt });
     const label = 'reason' in outcome ? outcome.reason : outcome.kind;
-    metrics.requestEnded(className, model, label, Math.max(0, gateway.now() - receivedAt) / 1e6);
+    const at = gateway.now();
+    metrics.requestEnded(className, model, label, Math.max(0, at - receivedAt) / 1e6);
+    const known = { publicId: this.#publicId, className, tenant, model, endpoint };
+    trace?.end(shortEnd({ ...known, at, outcome: label }));
   }
 
   #own(): string[] {

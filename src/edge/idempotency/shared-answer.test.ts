@@ -35,6 +35,7 @@ class Client implements ClientResponse, Reader {
     this.got.push('cut');
     this.close();
   }
+  readonly isSent = true;
   pendingBytes(): number {
     return this.pending;
   }

@@ -98,6 +98,8 @@ export class SharedAnswer implements ClientResponse, ExchangeWatcher {
   #parts: Buffer[] | undefined = [];
   #refusal: Refusal | undefined;
   #state: 'open' | 'ended' | 'refused' | 'broken' = 'open';
+  /** Whether the last one that left had everything. */
+  #isSent = false;
   #onClose: (() => void) | undefined;
   #onDrain: (() => void) | undefined;
 
@@ -163,6 +165,10 @@ export class SharedAnswer implements ClientResponse, ExchangeWatcher {
   destroy(): void {
     this.#state = 'broken';
     for (const { reader } of [...this.#seats]) reader.response.destroy();
+  }
+
+  get isSent(): boolean {
+    return this.#isSent;
   }
 
   /** Of a client alone; several are counted one by one. */
@@ -232,6 +238,7 @@ export class SharedAnswer implements ClientResponse, ExchangeWatcher {
       seat.end(CANCELLED);
     }
     if (this.#seats.size > 0) return;
+    this.#isSent = seat.reader.response.isSent;
     // What ends now has nothing to give to who comes next.
     if (this.#state !== 'ended') this.#record.finished(undefined);
     const listener = this.#onClose;

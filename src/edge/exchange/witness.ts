@@ -1,0 +1,142 @@
+/**
+ * What is told of one request beside the metrics: its spans, what its client saw of it, and the line in the log at its end.
+ * The exchange says what happens; nothing here changes what it does.
+ *
+ * A request is over when its outcome is known *and* its client has everything, or has left: a slow reader is a part of the
+ * story. Both come in either order, each once.
+ */
+import type { DurationUs, MonoUs } from '../../base/units.ts';
+import type { AttemptResult } from '../../core/request/outcome.ts';
+import type { AttemptTrace, RequestTrace } from '../../ports/tracing.ts';
+import type { Assignment, SubmitSpec } from '../../runtime/contract.ts';
+import type { RuntimeLog } from '../../runtime/log.ts';
+
+/** What the client was waiting for when it left: `stalled` is a client that was cut because it took nothing. */
+export type LeftWhile = 'queued' | 'running' | 'streaming' | 'sending' | 'stalled';
+
+/** It has everything, or the connection was broken to tell it that it has not, or it left. */
+export type ClientEnd = 'whole' | 'broken' | LeftWhile;
+
+export interface WitnessSpec {
+  readonly endpoint: string;
+  readonly submit: SubmitSpec;
+  readonly trace: RequestTrace | undefined;
+  readonly log: RuntimeLog | undefined;
+}
+
+export class Witness {
+  readonly #spec: WitnessSpec;
+  #attempt: AttemptTrace | undefined;
+  #publicId = '';
+  #submittedAt: MonoUs = 0;
+  #queueWaitUs: DurationUs = 0;
+  #attempts = 0;
+  #nodeId = '';
+  #promptTokens: number | undefined;
+  #outputTokens: number | undefined;
+  #outcome = '';
+  #degraded = '';
+  #leftWhile: LeftWhile | '' = '';
+  #isClosed = false;
+
+  constructor(spec: WitnessSpec) {
+    this.#spec = spec;
+  }
+
+  submitted(publicId: string, at: MonoUs): void {
+    this.#publicId = publicId;
+    this.#submittedAt = at;
+  }
+
+  admitted(at: MonoUs): void {
+    this.#spec.trace?.event('admitted', at);
+  }
+
+  assigned({ attempt, nodeId, upstreamModel }: Assignment, at: MonoUs): AttemptTrace | undefined {
+    if (this.#attempts === 0) this.#queueWaitUs = at - this.#submittedAt;
+    this.#attempts += 1;
+    this.#nodeId = nodeId;
+    const { trace, endpoint, submit } = this.#spec;
+    if (trace === undefined) return undefined;
+    trace.event('dispatched', at);
+    const model = upstreamModel === '' ? submit.model : upstreamModel;
+    this.#attempt = trace.attempt({ attempt, nodeId, endpoint, model, at });
+    return this.#attempt;
+  }
+
+  sent(at: MonoUs): void {
+    this.#attempt?.event('sent', at);
+  }
+
+  nodeFirstByte(at: MonoUs): void {
+    this.#attempt?.event('first-byte', at);
+  }
+
+  clientFirstByte(at: MonoUs): void {
+    this.#spec.trace?.event('first-byte', at);
+  }
+
+  /** An attempt that was given up may end long after the next one began. */
+  attemptEnded(attempt: AttemptTrace | undefined, result: AttemptResult, at: MonoUs): void {
+    if (result.kind === 'ok' && result.usage !== undefined) {
+      this.#promptTokens = result.usage.promptTokens;
+      this.#outputTokens = result.usage.outputTokens;
+    }
+    attempt?.end(result, at);
+    if (this.#attempt === attempt) this.#attempt = undefined;
+  }
+
+  /** The outcome, as the metrics count it. */
+  ended(outcome: string, degraded: string, at: MonoUs): void {
+    this.#outcome = outcome;
+    this.#degraded = degraded;
+    if (this.#isClosed) this.#over(at);
+  }
+
+  closed(how: ClientEnd, at: MonoUs): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    if (how !== 'whole' && how !== 'broken') this.#leftWhile = how;
+    if (this.#outcome !== '') this.#over(at);
+  }
+
+  #over(at: MonoUs): void {
+    const { trace, log, submit, endpoint } = this.#spec;
+    const { className, tenant, model, stream } = submit;
+    trace?.end({
+      at,
+      publicId: this.#publicId,
+      outcome: this.#outcome,
+      endpoint,
+      className,
+      tenant,
+      model,
+      stream,
+      attempts: this.#attempts,
+      queueWaitUs: this.#queueWaitUs,
+      degraded: this.#degraded,
+      promptTokens: this.#promptTokens,
+      outputTokens: this.#outputTokens,
+      leftWhile: this.#leftWhile,
+    });
+    if (log?.debug !== undefined) log.debug(this.#line(at), 'Request ended');
+  }
+
+  #line(at: MonoUs): Readonly<Record<string, unknown>> {
+    const { trace, submit } = this.#spec;
+    const { className, tenant, model, receivedAt } = submit;
+    return {
+      request: this.#publicId,
+      ...(trace === undefined ? {} : { trace_id: trace.traceId, span_id: trace.spanId }),
+      class: className,
+      tenant,
+      model,
+      outcome: this.#outcome,
+      node: this.#nodeId,
+      attempts: this.#attempts,
+      queueMs: this.#queueWaitUs / 1_000,
+      tookMs: (at - receivedAt) / 1_000,
+      ...(this.#leftWhile === '' ? {} : { leftWhile: this.#leftWhile }),
+    };
+  }
+}
