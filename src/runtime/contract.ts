@@ -27,6 +27,7 @@ import type { RequestShape, TaskSpec, Usage } from '../core/request/task.ts';
 import type { LimiterView } from '../core/limits/index.ts';
 import type { GateCount } from '../core/admission/gates.ts';
 import type { LadderView, LadderWish } from '../core/overload/index.ts';
+import type { SignalsView } from '../core/signals/index.ts';
 import type { AttemptLimits, WorkEstimate } from '../core/scheduler/contract.ts';
 import type { NodeView, QueueView, TaskView } from '../core/scheduler/views.ts';
 import type { NodeSource } from '../ports/registry-store.ts';
@@ -226,6 +227,8 @@ export interface Gateway {
   retryBudget(): Ratio;
   /** How preemptions ended. */
   preemptions(): Readonly<PreemptionCounts>;
+  /** What the detectors of silent failures find, as of the last second. */
+  signals(): SignalsView;
   request(publicId: string): RequestView | undefined;
   /** What a tenant used since the start; nothing of a tenant that never came. */
   usageOf(tenant: string): TenantUsageView;

@@ -24,6 +24,7 @@ import type { GivenNode } from './fleet/membership.ts';
 import { createModelNames } from './fleet/model-names.ts';
 import type { NameResolver } from './fleet/node-url.ts';
 import { type RuntimeLog, reasonOf, SILENT_LOG } from './log.ts';
+import { type SignalsWatch, watchSignals } from './signals-watch.ts';
 import { isLive, TaskTable, viewRow } from './task-table.ts';
 import { TenantUsage } from './tenant-usage.ts';
 
@@ -64,6 +65,7 @@ interface Parts {
   readonly fleet: ReturnType<typeof createFleet>;
   readonly names: ReturnType<typeof createModelNames>;
   readonly state: GatewayState;
+  readonly signals: SignalsWatch;
 }
 
 interface GatewayState {
@@ -119,7 +121,12 @@ function assemble(options: GatewayOptions): Parts {
     nodeDrained: (nodeId) => fleet.nodeDrained(nodeId),
   });
   dispatcher.tie(loop);
-  return { clock, log, loop, table, dispatcher, usage, fleet, names, state };
+  const signals = watchSignals({
+    scheduler: options.scheduler,
+    clock,
+    outside: () => ({ staleReadings: fleet.staleReadings() }),
+  });
+  return { clock, log, loop, table, dispatcher, usage, fleet, names, state, signals };
 }
 
 async function resolveByDns(host: string): Promise<readonly string[]> {
@@ -129,7 +136,7 @@ async function resolveByDns(host: string): Promise<readonly string[]> {
 
 function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
   const { scheduler } = options;
-  const { clock, log, loop, table, dispatcher, usage, fleet, names, state } = parts;
+  const { clock, log, loop, table, dispatcher, usage, fleet, names, state, signals } = parts;
   const now = (): MonoUs => clock.nowUs();
   return {
     get config() {
@@ -179,6 +186,7 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
     },
     retryBudget: () => scheduler.retryBudget(now()),
     preemptions: () => scheduler.preemptions(),
+    signals: () => signals.view(),
     request(publicId) {
       const row = table.find(publicId);
       if (row === undefined) return undefined;
@@ -213,7 +221,7 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
 }
 
 async function shutdown(options: GatewayOptions, parts: Parts): Promise<void> {
-  const { clock, log, loop, table, dispatcher, fleet, state } = parts;
+  const { clock, log, loop, table, dispatcher, fleet, state, signals } = parts;
   state.ready = false;
   loop.applyNow({ kind: 'shutdown' });
   await idle(parts, state.config.server.drainMs);
@@ -225,6 +233,7 @@ async function shutdown(options: GatewayOptions, parts: Parts): Promise<void> {
     );
     await idle(parts, CUT_GRACE_MS);
   }
+  signals.stop();
   fleet.stop();
   await fleet.flush();
   loop.stop();

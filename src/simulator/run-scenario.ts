@@ -17,6 +17,7 @@ import { Recorder } from './measure/recorder.ts';
 import type { Disturbance } from './measure/recovery.ts';
 import type { PolicyReport } from './measure/report.ts';
 import { Sampler } from './measure/sampler.ts';
+import { SignalLog, type SignalLogOptions, type SignalsReport } from './measure/signal-log.ts';
 import type { Samples } from './measure/samples.ts';
 import { UserLog, type UserRows } from './measure/user-log.ts';
 import { FleetTimes } from './oracle/fleet-times.ts';
@@ -41,24 +42,28 @@ export interface RunResult {
   readonly samples?: Samples;
   /** When they are asked for. */
   readonly users?: UserRows;
+  readonly signals?: SignalsReport;
 }
 
 export interface RunExtras {
   /** Users of whom is told what became of each; absent or 0: none. */
   readonly usersMax?: number;
+  /** Whether the detectors of silent failures look on. */
+  readonly watchesSignals?: boolean;
 }
 
 export function runScenario(
   scenario: Scenario,
   spec: PolicySpec,
   seed: number,
-  { usersMax = 0 }: RunExtras = {},
+  { usersMax = 0, watchesSignals = false }: RunExtras = {},
 ): RunResult {
   return runPolicy(scenario, {
     createPolicy: () => createPolicy(spec, seed),
     process: spec.process,
     seed,
     usersMax,
+    ...(watchesSignals ? { signals: {} } : {}),
   });
 }
 
@@ -70,11 +75,18 @@ export function runPolicy(
     process,
     seed,
     usersMax = 0,
+    signals: watched,
+    prepare,
   }: {
     readonly createPolicy: () => Policy;
     readonly process?: ProcessSpec;
     readonly seed: number;
-  } & RunExtras,
+    readonly usersMax?: number;
+    /** Present: the detectors look on. */
+    readonly signals?: SignalLogOptions;
+    /** Scripts what no scenario can say. */
+    readonly prepare?: (simulation: Simulation) => void;
+  },
 ): RunResult {
   const startedAt = performance.now();
   const stage = stageOf(scenario, { seed, usersMax });
@@ -88,6 +100,9 @@ export function runPolicy(
   });
   schedule(simulation, scenario, stage);
   scheduleFaults(simulation, scenario.faults, scenario.fleet);
+  prepare?.(simulation);
+  const log = watched === undefined ? undefined : new SignalLog(watched);
+  log?.watch(simulation);
   simulation.runUntil(scenario.spanUs + scenario.drainUs);
   clients.finish(simulation.now);
   const report = recorder.report(simulation.jobs(), {
@@ -99,6 +114,7 @@ export function runPolicy(
     report,
     ...(sampler === undefined ? {} : { samples: sampler.samples(sampled(nodes)) }),
     ...(users === undefined ? {} : { users: users.rows(simulation.now) }),
+    ...(log === undefined ? {} : { signals: log.report() }),
   };
 }
 

@@ -38,6 +38,17 @@ async function signal(started: StartedGateway): Promise<boolean> {
   return /^spillway_signal_active\{signal="stale-readings"\} 1$/m.test(text);
 }
 
+interface Found {
+  readonly signals: readonly { readonly signal: string; readonly since: number; readonly subject: unknown }[];
+  readonly detectors: readonly { readonly signal: string; readonly state: string }[];
+  readonly lookedAt: number;
+}
+
+async function findings(started: StartedGateway): Promise<Found> {
+  const { text } = await call(`${started.adminUrl}/spillway/v1/signals`, { token: started.adminToken });
+  return JSON.parse(text) as Found;
+}
+
 // Each waits for a page to grow stale, so they do it side by side.
 describe('when the load page of every engine', () => {
   it.concurrent.for<[string, LoadedNode['page']]>([
@@ -64,6 +75,16 @@ describe('when the load page of every engine', () => {
     const sent = await sendMany(client, { count: 60, concurrency: 6, wish });
     expect(sent.filter(isServed).length).toBe(60);
     await within(12_000, 'the signal is on', () => signal(started));
+    await within(12_000, 'both nodes are told', async () => (await findings(started)).signals.length === 2);
+    const { signals, detectors, lookedAt } = await findings(started);
+    expect(signals).toMatchObject([
+      { signal: 'stale-readings', severity: 'warn', docs: 'docs/signals/stale-readings.md' },
+      { signal: 'stale-readings' },
+    ]);
+    expect(signals.map(({ subject }) => subject)).toContainEqual({ kind: 'node', id: 'n0' });
+    expect(Math.abs(Date.now() - lookedAt)).toBeLessThan(60_000);
+    expect(signals.every(({ since }) => since <= lookedAt)).toBe(true);
+    expect(detectors).toContainEqual(expect.objectContaining({ signal: 'stale-readings', state: 'active' }));
     expect(isServed(await send(client))).toBe(true);
     for (const node of nodes) {
       node.load = { running: 0, waiting: 0, cacheUse: 0 };

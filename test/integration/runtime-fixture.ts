@@ -16,6 +16,7 @@ import type { EngineDriver, EngineProbe } from '../../src/ports/engine-driver.ts
 import type { NodeEndpoint, NodeTransport } from '../../src/ports/node-transport.ts';
 import type { RuntimeClock } from '../../src/runtime/clock.ts';
 import type { Assignment, SubmitSpec, TaskListener } from '../../src/runtime/contract.ts';
+import { sampleAt, US_PER_S } from '../support/samples.ts';
 
 interface PlainNode {
   spec: NodeSpec;
@@ -226,6 +227,7 @@ export function createPlainScheduler(): PlainScheduler {
     }),
     retryBudget: () => 1,
     preemptions: () => ({ queued: 0, ended: 0, late: 0 }),
+    sample: (now) => sampleAt(now / US_PER_S),
     nodes: () => [...nodes.values()].map(view),
     node: (nodeId) => {
       const node = nodes.get(nodeId);

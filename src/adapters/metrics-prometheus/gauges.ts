@@ -128,6 +128,20 @@ export function renderTraceSpans({ exported, dropped }: TraceSpans): string {
   ].join('');
 }
 
+/** A detector of a silent failure, by the name of its signal. */
+export interface SignalGauge {
+  readonly signal: string;
+  readonly isActive: boolean;
+}
+
+/** Every signal has its row, so that an alert on one that cannot be raised yet is no silent alert. */
+export function renderSignals(signals: readonly SignalGauge[]): string {
+  return renderGauge(
+    { name: 'spillway_signal_active', help: '1 while a silent failure is found.', labels: ['signal'] },
+    signals.map(({ signal, isActive }) => ({ labels: [signal], value: Number(isActive) })),
+  );
+}
+
 /** Pairs of node and model, and models, that a breaker keeps from work now. */
 function renderBreakers(nodes: readonly MeasuredNode[]): string {
   let pairs = 0;
@@ -197,10 +211,6 @@ export function renderNodes(nodes: readonly MeasuredNode[]): string {
     renderBreakers(nodes),
     gauge('readings_stale', '1 while the load readings of the node are missing or frozen.', (node) =>
       Number(node.readingsStale ?? false),
-    ),
-    renderGauge(
-      { name: 'spillway_signal_active', help: '1 while a silent failure is found.', labels: ['signal'] },
-      [{ labels: ['stale-readings'], value: Number(nodes.some((node) => node.readingsStale === true)) }],
     ),
     renderGauge(
       { name: 'spillway_nodes', help: 'Nodes by state.', labels: ['state'] },

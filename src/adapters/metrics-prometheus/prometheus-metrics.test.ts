@@ -55,6 +55,7 @@ function fixture(): Fixture {
     retryBudget: () => 0.25,
     preemptions: () => ({ queued: 3, ended: 1, late: 0 }),
     traceSpans: () => ({ exported: 7, dropped: 2 }),
+    signals: () => [{ signal: 'ghost-queue', isActive: true }],
     nodes: () => state.nodes,
     process: () => ({
       rssBytes: 1,

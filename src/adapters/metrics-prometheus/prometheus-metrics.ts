@@ -20,6 +20,8 @@ import {
   renderRetryBudget,
   renderTraceSpans,
   type TraceSpans,
+  renderSignals,
+  type SignalGauge,
 } from './gauges.ts';
 
 export interface MetricsSource {
@@ -35,6 +37,7 @@ export interface MetricsSource {
   preemptions(): PreemptionEnds;
   /** Spans that left, and those that could not. */
   traceSpans(): TraceSpans;
+  signals(): readonly SignalGauge[];
   nodes(): readonly MeasuredNode[];
   process(): ProcessGauges;
   /** Milliseconds of a clock that never goes back. */
@@ -84,6 +87,7 @@ export function createPrometheusMetrics(source: MetricsSource): PrometheusMetric
         renderRetryBudget(source.retryBudget()) +
         renderPreemptions(source.preemptions()) +
         renderTraceSpans(source.traceSpans()) +
+        renderSignals(source.signals()) +
         renderNodes(source.nodes()) +
         renderProcess(process);
       page += cpuCounter(process.cpuSeconds);

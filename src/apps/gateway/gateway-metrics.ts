@@ -31,6 +31,8 @@ export function createGatewayMetrics(
     retryBudget: () => gateway.retryBudget(),
     preemptions: () => gateway.preemptions(),
     traceSpans: () => tracing?.counts() ?? NO_SPANS,
+    signals: () =>
+      gateway.signals().detectors.map(({ signal, state }) => ({ signal, isActive: state === 'active' })),
     process() {
       const lag = survival?.loopLag() ?? { medianMs: 0, maxMs: 0 };
       return {

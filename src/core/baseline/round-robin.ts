@@ -15,6 +15,7 @@ import { nodeTimerFired } from '../scheduler/marks.ts';
 import { handleNode } from '../scheduler/node-events.ts';
 import { applyConfig, flowOf, type SchedulerRules, type SchedulerState } from '../scheduler/state.ts';
 import { forget, settle } from '../scheduler/settle.ts';
+import { tallyAssigned } from '../scheduler/tallies.ts';
 
 interface Turns {
   /** Tasks bound to a node and waiting for it, in order of arrival. */
@@ -75,7 +76,9 @@ function submit(state: SchedulerState, turns: Turns, spec: TaskSpec): void {
   const record = state.classByName.get(spec.className) ?? state.classes[0];
   if (record === undefined) return;
   const task = new TaskRecord(spec, flowOf(state, record, spec.tenant), state.now);
+  record.tally.arrived += 1;
   state.tasks.set(spec.id, task);
+  state.tallies.residence.enter(state.now);
   task.flow.enter(task);
   queueOf(turns, node).add(task);
   turns.boundTo.set(task, node);
@@ -108,9 +111,11 @@ function pump(state: SchedulerState, turns: Turns, node: NodeRecord): void {
     if (node.running.length >= slots) return;
     unqueue(turns, task);
     task.flow.running += 1;
+    task.flow.classRecord.tally.running += 1;
     task.isRunning = true;
     task.node = node;
     task.attempts = 1;
+    tallyAssigned(state, task);
     task.decidedAt = state.now;
     state.counts.running += 1;
     node.start(task, state.now);
@@ -124,6 +129,7 @@ function end(state: SchedulerState, turns: Turns, task: TaskRecord, result: Atte
   if (node === null) return;
   node.release(task, state.now);
   task.flow.running -= 1;
+  task.flow.classRecord.tally.running -= 1;
   task.node = null;
   if (task.isSettled) {
     forget(state, task);

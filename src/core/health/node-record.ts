@@ -16,6 +16,7 @@ import type { PrefixHolder } from '../placement/prefix-index.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { ModelOffer } from '../request/needs.ts';
 import type { NodeSpec } from '../scheduler/events.ts';
+import { NodeTally } from '../signals/index.ts';
 import { FailureScore } from './failure-score.ts';
 import { ModelOnNode } from './model-breakers.ts';
 import { NodeNumbers } from './node-numbers.ts';
@@ -88,6 +89,7 @@ export class NodeRecord extends NodeNumbers {
   readonly #paces: Map<string, PaceScore> = new Map();
   /** One of its tasks is being aborted so that another task has its place. */
   isGivingWay = false;
+  readonly tally: NodeTally = new NodeTally();
   readingFull = false;
   /** What is told of its accelerators' memory; null while nothing ever was. */
   memory: AcceleratorMemory | null = null;
@@ -304,6 +306,8 @@ export class NodeRecord extends NodeNumbers {
       this.remainingUs(now) + task.workUs - task.savedUs + task.swapUs * this.speed(this.running.length + 1);
     this.progressAt = now;
     this.lastUsedAt = now;
+    this.tally.started += 1;
+    this.tally.startedWorkUs += task.workUs;
     task.runningIndex = this.running.push(task) - 1;
     if (this.group !== null) this.group.enter(task);
     this.residentModel = task.spec.model;
@@ -319,6 +323,7 @@ export class NodeRecord extends NodeNumbers {
     this.boundUs = (this.#remainingOf(inflight, now) * (inflight - 1)) / inflight;
     this.progressAt = now;
     this.lastDoneAt = now;
+    this.tally.elapsedUs += now - task.decidedAt;
     this.#plan(now);
   }
 
@@ -327,15 +332,16 @@ export class NodeRecord extends NodeNumbers {
     const elapsedUs = now - task.decidedAt;
     return elapsedUs <= 0
       ? 1
-      : Math.max(1, Math.round((this.#inflightUsAt(now) - task.inflightUsAtStart) / elapsedUs));
+      : Math.max(1, Math.round((this.inflightUsAt(now) - task.inflightUsAtStart) / elapsedUs));
   }
 
-  #inflightUsAt(now: MonoUs): number {
+  /** Integral of its tasks over time, up to this instant. */
+  inflightUsAt(now: MonoUs): number {
     return this.inflightUs + this.running.length * (now - this.integratedAt);
   }
 
   #integrate(now: MonoUs): void {
-    this.inflightUs = this.#inflightUsAt(now);
+    this.inflightUs = this.inflightUsAt(now);
     this.integratedAt = now;
   }
 

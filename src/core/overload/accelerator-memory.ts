@@ -49,6 +49,11 @@ export class AcceleratorMemory {
     if (isResting) this.#restingUse = device.memoryUse;
   }
 
+  /** Used memory of the device over all of it, the engine's reserve included; undefined when nobody tells it now. */
+  deviceUseAt(now: MonoUs): Ratio | undefined {
+    return now < this.#deviceUntil ? this.#deviceUse : undefined;
+  }
+
   /** From 0 to 1, or undefined when it is unknown now. */
   useAt(now: MonoUs): Ratio | undefined {
     if (now < this.#cacheUntil) return this.#cacheUse;

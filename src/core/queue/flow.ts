@@ -10,6 +10,7 @@ import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
 import { NumberRows } from '../../base/number-rows.ts';
 import type { Bytes, ModelId, MonoUs, RefUs, TenantId } from '../../base/units.ts';
 import type { ClassConfig } from '../config/types.ts';
+import { ClassTally } from '../signals/index.ts';
 import type { LaneClass } from './lane.ts';
 import type { LaneFlow } from './lane-flow.ts';
 import { ModelQueue } from './model-queue.ts';
@@ -75,6 +76,7 @@ export class ClassRecord {
   /** Weight after the floor was applied; see `effectiveWeights`. */
   weight: number;
   readonly counters: ServedCounters;
+  readonly tally: ClassTally;
   readonly queued: Holding = { tasks: 0, workUs: 0, bytes: 0 };
   readonly flows: Map<TenantId, Flow> = new Map();
   /** What waits by model. Emptied when lanes are laid anew, which is when models come and go. */
@@ -89,9 +91,10 @@ export class ClassRecord {
     index: number,
     config: ClassConfig,
     weight: number,
-    counters: ServedCounters = new ServedCounters(),
+    known?: Pick<ClassRecord, 'counters' | 'tally'>,
   ) {
-    this.counters = counters;
+    this.counters = known?.counters ?? new ServedCounters();
+    this.tally = known?.tally ?? new ClassTally();
     this.index = index;
     this.config = config;
     this.weight = weight;

@@ -91,6 +91,8 @@ export class Lane {
   reservations = 0;
   /** Until then the lane counts as saturated: it refused work for queueing a moment ago. */
   saturatedUntil: MonoUs = 0;
+  /** Tasks that left it for a node. */
+  dispatches = 0;
   /** The overload ladder of the model that was laid here last; see overload/ladder.ts. */
   ladder: ModelLadder | null = null;
   /** What its queues were at the last sample. */
@@ -150,6 +152,7 @@ export class Lane {
     const laneFlow = task.laneFlow as LaneFlow;
     const laneClass = laneFlow.laneClass;
     const { flow } = laneFlow;
+    this.dispatches += 1;
     this.laneTag += task.workUs / this.#activeClassWeight();
     laneClass.counter.charge(task.workUs, laneClass.classRecord.weight);
     laneFlow.counter.charge(task.workUs, flow.weight);

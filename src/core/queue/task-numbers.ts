@@ -20,8 +20,9 @@ const FIRST_BYTE_LIMIT_US = 11;
 const IDLE_LIMIT_US = 12;
 const CHARGED_US = 13;
 const SAVED_US = 14;
+const PASSABLE_UNTIL = 15;
 /** How many there are; a row has a power of two, so that none begins inside a cache line more than it must. */
-const NUMBERS = 15;
+const NUMBERS = 16;
 const ROWS: NumberRows = new NumberRows(16);
 
 const IS_RUNNING = 1 << 0;
@@ -174,6 +175,15 @@ export class TaskNumbers {
 
   set chargedUs(value: RefUs) {
     this.#cells[this.#at + CHARGED_US] = value;
+  }
+
+  /** Dispatches of its lane up to which those that go before it may have come before it; see signals/tally.ts. */
+  get passableUntil(): number {
+    return this.#cells[this.#at + PASSABLE_UNTIL] as number;
+  }
+
+  set passableUntil(value: number) {
+    this.#cells[this.#at + PASSABLE_UNTIL] = value;
   }
 
   /** Work that its node was believed to have done already when the attempt under way was decided. */

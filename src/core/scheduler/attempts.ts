@@ -26,6 +26,7 @@ import { insteadOfWork } from './instead.ts';
 import { attemptTimed, firstByteTimed } from './patience.ts';
 import { dequeue, enqueue, evict, evictIfShut, forget, settle, settleOrDegrade } from './settle.ts';
 import { type SchedulerState, workModelOf } from './state.ts';
+import { tallyServed } from './tallies.ts';
 
 /** A running task that took this many times its predicted time when its deadline came speaks against the node. */
 const HANG_FACTOR = 3;
@@ -70,6 +71,7 @@ export function attemptEnded(state: SchedulerState, task: TaskRecord, result: At
   );
   node.release(task, state.now);
   task.flow.running -= 1;
+  task.flow.classRecord.tally.running -= 1;
   task.node = null;
   const heir = task.givesWayTo;
   if (heir !== NOBODY) {
@@ -149,6 +151,7 @@ function succeeded(
   const workedUs = done.elapsedUs > task.swapUs ? done.elapsedUs - task.swapUs : done.elapsedUs;
   const doneUs = Math.max(1, actualUs - task.savedUs);
   node.learn(task.spec.model, doneUs, workedUs, inflight);
+  tallyServed(node, task, { workUs: doneUs, workedUs, elapsedUs: done.elapsedUs, inflight });
   if (node.concurrency !== null) limitServed(state, node, { workUs: doneUs, elapsedUs: workedUs, inflight });
   state.margin.observe(done.elapsedUs, task.predictedUs);
   state.budget.deposit(actualUs, state.config.retry);
@@ -175,6 +178,8 @@ interface Failure {
 
 function failed(state: SchedulerState, { task, node, result, isCut }: Failure): void {
   correct(task, 0);
+  if (result.failure === 'refused') node.tally.refused += 1;
+  else if (isEvidence(node, task.decidedAt)) node.tally.failed += 1;
   if (task.isSettled) return forget(state, task);
   let isPoison = false;
   if (result.failure === 'refused') {

@@ -9,6 +9,7 @@ import type { GateCount } from '../admission/gates.ts';
 import type { LimiterView } from '../limits/index.ts';
 import type { LimitsView } from '../request/outcome.ts';
 import type { LadderView } from '../overload/view.ts';
+import type { Sample } from '../signals/index.ts';
 import type { EffectSink } from './effects.ts';
 import type { NodeMemory, SchedulerEvent } from './events.ts';
 import type { Accounts, NodeView, QueueView, TaskView } from './views.ts';
@@ -69,6 +70,8 @@ export interface Scheduler {
   /** Bounds on the silence of the attempt under way; none when it is unknown or the gate does not hold. */
   attemptLimits(taskId: TaskId): AttemptLimits;
   explain(taskId: TaskId, now: MonoUs): TaskView | undefined;
+  /** What detectors look at. Changes no decision. O(nodes + classes x models), and a bounded search for who could run what waits. */
+  sample(now: MonoUs): Sample;
   /** The whole state as JSON, without secrets or prompts. */
   dump(now: MonoUs): unknown;
 }

@@ -14,6 +14,7 @@ import { explainTask } from './explain.ts';
 import { limitView } from './concurrency.ts';
 import { stateOf } from './marks.ts';
 import { attemptLimits } from './patience.ts';
+import { takeSample } from './sample.ts';
 import { type SchedulerState, workModelOf } from './state.ts';
 import type { Accounts, NodeView, QueueGroupView, QueueView } from './views.ts';
 
@@ -54,6 +55,7 @@ export function viewsOf(state: SchedulerState): Omit<Scheduler, 'apply' | 'nextW
       const task = state.tasks.get(taskId);
       return task === undefined || task.isSettled ? undefined : explainTask(state, task, now);
     },
+    sample: (now) => takeSample(state, now),
     dump: (now) => dumpOf(state, now),
   };
 }

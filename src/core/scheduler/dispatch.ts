@@ -26,6 +26,7 @@ import { setLimits } from './patience.ts';
 import { hasFreshReservation, RESERVATIONS_MAX, reserve, unreserve } from './reservations.ts';
 import { dequeue, evict, evictIfShut } from './settle.ts';
 import type { SchedulerState } from './state.ts';
+import { tallyAssigned } from './tallies.ts';
 
 /** Bounds on when to think again about nodes that were left idle on purpose. */
 const RECHECK_US_MIN: DurationUs = 10_000;
@@ -404,7 +405,9 @@ export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node
   task.hasFirstByte = false;
   task.isAnswering = false;
   task.flow.running += 1;
+  task.flow.classRecord.tally.running += 1;
   state.counts.running += 1;
+  tallyAssigned(state, task);
   if (node.breakers !== null) noteProbe(state, node, task);
   node.start(task, state.now);
   if (task.prefix !== null && node.prefixes !== null)

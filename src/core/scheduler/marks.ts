@@ -24,6 +24,8 @@ export function refreshNode(state: SchedulerState, node: NodeRecord): void {
   const derived = stateOf(node, state.now);
   if (derived !== node.state) {
     node.state = derived;
+    node.tally.flips += 1;
+    state.tallies.fleetChanged(state.now);
     state.out.nodeState(node.spec.id, derived);
   }
   setNodeTimer(state, node);

@@ -64,6 +64,7 @@ function registerNode(state: SchedulerState, spec: NodeSpec, memory: NodeMemory 
     if (memory !== undefined)
       restore(state, node, saneMemory(memory, state.config.health.ejectMsMax * 1_000));
     state.fleet.seat(node);
+    state.tallies.fleetChanged(state.now);
     state.out.nodeState(spec.id, node.state);
   }
   holdToLimit(state, node);
@@ -91,6 +92,7 @@ function removeNode(state: SchedulerState, node: NodeRecord): void {
   if (node.prefixes !== null) state.context.prefixes.leave(node.prefixes);
   node.prefixes = null;
   node.state = 'gone';
+  state.tallies.fleetChanged(state.now);
   state.out.nodeState(node.spec.id, 'gone');
   for (const lane of state.fleet.lanes.values()) {
     if (lane.tasks === 0 || lane.pools.some((pool) => pool.seats.size > 0)) continue;

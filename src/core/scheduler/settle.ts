@@ -8,10 +8,12 @@ import { modelRefusal, releaseModelProbe } from './breakers.ts';
 import { unreserve } from './reservations.ts';
 import { keepPlace, placeAfterRestart, retryHint } from './retry-hint.ts';
 import { countOutcome, type SchedulerState } from './state.ts';
+import { tallyExpired, tallyOutcome } from './tallies.ts';
 
 export const GAVE_WAY = 'it ran, and gave its place to a request of the first class';
 
 export function enqueue(lane: Lane, task: TaskRecord): void {
+  task.passableUntil = lane.dispatches + lane.tasks;
   task.flow.enter(task);
   lane.push(task);
 }
@@ -31,6 +33,7 @@ export function settle(state: SchedulerState, task: TaskRecord, outcome: Outcome
   if (task.isTold) keepPlace(state, task, outcome);
   releaseModelProbe(state, task.spec.model, task.spec.id);
   countOutcome(state.counts, outcome);
+  tallyOutcome(state, task, outcome);
   if (task.node === null) forget(state, task);
   else state.counts.running -= 1;
   state.out.outcome(task.spec.id, outcome);
@@ -47,7 +50,9 @@ export function settleOrDegrade(state: SchedulerState, task: TaskRecord, end: Ba
 /** Drops the last reference to a task, once its outcome is known and its permit is back. */
 export function forget(state: SchedulerState, task: TaskRecord): void {
   if (task.reservation !== null) endReservation(state, task);
-  if (state.tasks.delete(task.spec.id)) state.records.give(task);
+  if (!state.tasks.delete(task.spec.id)) return;
+  state.tallies.residence.leave(state.now, task.submittedAt);
+  state.records.give(task);
 }
 
 /** Ends what the task holds of limits: it pays for what was used so far. */
@@ -60,7 +65,10 @@ export function evict(state: SchedulerState, task: TaskRecord, reason: EvictReas
   const lane = task.lane as Lane;
   const hint =
     reason === 'shutting-down' ? placeAfterRestart(state, lane, task) : retryHint(state, lane, task);
-  if (reason === 'wait-expired') task.ladder?.noteDeadline(task.flow.classRecord.index, false, state.now);
+  if (reason === 'wait-expired') {
+    task.ladder?.noteDeadline(task.flow.classRecord.index, false, state.now);
+    tallyExpired(lane, task);
+  }
   dequeue(state, task);
   if (reason === 'wait-expired' && task.gaveWay) return endPreempted(state, task, hint);
   settleOrDegrade(state, task, { kind: 'evicted', reason, hint });

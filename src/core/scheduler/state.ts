@@ -28,6 +28,7 @@ import { TaskRecords } from '../queue/task-record.ts';
 import { GENERIC_PROFILE, WorkModel } from '../request/work.ts';
 import type { Outcome } from '../request/outcome.ts';
 import { RetryBudget } from '../retry/budget.ts';
+import { Tallies } from '../signals/index.ts';
 import { Preemptions } from '../retry/preemptions.ts';
 import { PoisonMarks } from '../retry/poison.ts';
 import { type EffectSink, SILENT_SINK } from './effects.ts';
@@ -75,6 +76,7 @@ export interface SchedulerState {
   modelsOff: ReadonlySet<string>;
   readonly wheel: DeadlineWheel;
   readonly counts: Counts;
+  readonly tallies: Tallies;
   /** Next instant at which a node's marks must be looked at. */
   readonly nodeTimers: KeyedHeap<NodeRecord>;
   readonly margin: PredictionMargin;
@@ -138,6 +140,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
       cancelled: 0,
       running: 0,
     },
+    tallies: new Tallies(),
     nodeTimers: new KeyedHeap(),
     margin: new PredictionMargin(),
     gates: new Gates(config.gates),
@@ -201,12 +204,7 @@ export function classRecords(
 ): ClassRecord[] {
   const weights = effectiveWeights(config.classes);
   return config.classes.map((classConfig, index) => {
-    return new ClassRecord(
-      index,
-      classConfig,
-      weights[index] as number,
-      known.get(classConfig.name)?.counters,
-    );
+    return new ClassRecord(index, classConfig, weights[index] as number, known.get(classConfig.name));
   });
 }
 

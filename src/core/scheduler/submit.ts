@@ -3,7 +3,7 @@
  * by its deadline, nothing is refused for queueing.
  */
 import { bestServiceUs, flowWaitUs, gateUs, isOfFirstClass } from '../admission/feasibility.ts';
-import { standingOf, waitShareOf } from '../admission/retry-shed.ts';
+import { waitShareOf } from '../admission/retry-shed.ts';
 import { isReplaceable } from '../degrade/alternative.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import { Reservation } from '../limits/index.ts';
@@ -20,6 +20,7 @@ import { doubtfulNodeFor, idleNodeFor, makeWay } from './make-way.ts';
 import { afterRestart, classReturn, keepPlace, nextLook, retryHint, soonestReturn } from './retry-hint.ts';
 import { endReservation, enqueue } from './settle.ts';
 import { flowOf, type SchedulerState } from './state.ts';
+import { tallyStanding } from './tallies.ts';
 import type { IneligibleReason } from './views.ts';
 
 export type Rejection = Extract<Outcome, { kind: 'rejected' }>;
@@ -28,6 +29,7 @@ const SHED_CAUSE = 'a repeated request, while others wait for their first attemp
 export function submit(state: SchedulerState, spec: TaskSpec): void {
   state.counts.arrived += 1;
   const record = classOf(state, spec);
+  record.tally.arrived += 1;
   const early = refusedAtOnce(state, spec, record);
   if (early !== null && spec.alternatives === undefined) return reject(state, spec, early);
   const task = state.records.take(spec, flowOf(state, record, spec.tenant), state.now);
@@ -107,6 +109,8 @@ function enterLane(state: SchedulerState, lane: Lane, task: TaskRecord): Rejecti
 
 function admit(state: SchedulerState, lane: Lane, task: TaskRecord, claimed: NodeRecord | null): null {
   const { id } = task.spec;
+  // With a lesser answer it enters anew, and was inside all the time.
+  if (!state.tasks.has(id)) state.tallies.residence.enter(state.now);
   state.tasks.set(id, task);
   if (task.wheelHandle < 0) state.wheel.add(task);
   task.isTold = false;
@@ -158,7 +162,7 @@ function claimPastGate(
   lane: Lane,
   task: TaskRecord,
 ): NodeRecord | null | 'refused' | 'shed' {
-  const standing = (task.standing ??= standingOf(task, state.retryMarks, state.gates, state.now));
+  const standing = (task.standing ??= tallyStanding(state, task));
   const limitUs = gateUs(task, state.now, state.config);
   const waitUs = flowWaitUs(lane, task.flow);
   const isExempt = isOfFirstClass(task, state.config) || task.alternative >= 0;
@@ -180,6 +184,7 @@ function claimPastGate(
 
 function reject(state: SchedulerState, spec: TaskSpec, refusal: Rejection): void {
   state.counts.rejected += 1;
+  state.tallies.rejected(refusal.reason);
   state.out.outcome(spec.id, refusal);
 }
 

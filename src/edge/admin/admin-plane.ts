@@ -13,6 +13,7 @@ import type { Call, Handler, Route } from './route.ts';
 import type { NodePatch } from './schemas.ts';
 import { bearerOf, createScopes, type ScopeDigests, type Scopes } from './scopes.ts';
 import { leftRatio, wireLimiter } from './limits.ts';
+import { wireSignals } from './signals.ts';
 import { wireNode, wireRequest } from './views.ts';
 
 export interface AdminPlaneOptions {
@@ -163,6 +164,7 @@ function createRoutes(options: AdminPlaneOptions, scopes: Scopes): Find {
     ],
     [`${PREFIX}limits`, { scope: 'admin', methods: { GET: (call) => listLimits(call, gateway) } }],
     [`${PREFIX}ladder`, ladderRoute(options)],
+    [`${PREFIX}signals`, signalsRoute(options)],
     [`${PREFIX}dump`, { scope: 'admin', methods: { GET: ({ res }) => sendJson(res, 200, gateway.dump()) } }],
   ]);
   for (const [path, route] of configRoutes(gateway, options.configControl))
@@ -274,6 +276,16 @@ async function register(call: Call, gateway: Gateway, scopes: Scopes): Promise<v
     { ...wireNode(result.node), credential: result.credential },
     { location },
   );
+}
+
+function signalsRoute({ gateway, wallMs }: AdminPlaneOptions): Route {
+  return {
+    scope: 'admin',
+    methods: {
+      GET: ({ res }) =>
+        sendJson(res, 200, wireSignals(gateway.signals(), { monoUs: gateway.now(), wallMs: wallMs() })),
+    },
+  };
 }
 
 function ladderRoute({ gateway, wallMs }: AdminPlaneOptions): Route {

@@ -58,6 +58,8 @@ export interface Fleet extends NodeDesk, Registration {
   removeNode(nodeId: NodeId): Promise<boolean>;
   nodeState(nodeId: NodeId, state: NodeState): void;
   nodeDrained(nodeId: NodeId): void;
+  /** Nodes whose load readings are missing or frozen. O(nodes). */
+  staleReadings(): readonly NodeId[];
   stop(): void;
   /** Saves what changed since the last write. */
   flush(): Promise<void>;
@@ -174,6 +176,8 @@ export function createFleet(options: FleetOptions): Fleet {
       const node = roster.get(nodeId);
       if (node !== undefined) roster.leaveIfEmpty(node);
     },
+    staleReadings: () =>
+      Array.from(roster.all()).flatMap(({ id, loadPage }) => (loadPage.isStale ? [id] : [])),
     upstreamModel: roster.upstreamModel,
     abortFreesSlot: roster.abortFreesSlot,
     permitTaken: roster.permitTaken,

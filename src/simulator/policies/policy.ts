@@ -16,6 +16,8 @@ export interface Policy extends Pick<Scheduler, 'apply' | 'nextWakeAt' | 'attemp
   drainUs?(nodeId: NodeId): DurationUs;
   /** What its registry keeps of a node over a restart of its process. Absent: nothing. */
   nodeMemory?(nodeId: NodeId, now: MonoUs): NodeMemory | undefined;
+  /** What the detectors of silent failures look at. Absent: it is not watched. */
+  sample?: Scheduler['sample'];
 }
 
 /** What a policy is made from, once per run and again after a crash. */

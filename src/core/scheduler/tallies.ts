@@ -1,0 +1,65 @@
+/** Where the counters of the detectors are fed: each of these is a few additions. */
+import type { DurationUs, RefUs } from '../../base/units.ts';
+import { type Standing, standingOf } from '../admission/retry-shed.ts';
+import type { NodeRecord } from '../health/node-record.ts';
+import type { Lane } from '../queue/lane.ts';
+import type { TaskRecord } from '../queue/task-record.ts';
+import type { Outcome } from '../request/outcome.ts';
+import type { SchedulerState } from './state.ts';
+
+/** Over the share of its class: so many dispatches of others pass a task in two rounds of a fair order. */
+const FAIR_ROUNDS = 2;
+
+/** The task is about to run: `attempts` counts it already. */
+export function tallyAssigned(state: SchedulerState, task: TaskRecord): void {
+  if (task.prefix !== null) {
+    const { blocks, workUsPerBlock } = task.prefix;
+    state.tallies.promptWorkUs += blocks.length * workUsPerBlock;
+    state.tallies.savedWorkUs += task.savedUs;
+  }
+  if (task.attempts > 1) state.tallies.retries += 1;
+  else task.flow.classRecord.tally.noteDispatched(state.now - task.submittedAt, task.workUs);
+}
+
+export function tallyOutcome(state: SchedulerState, task: TaskRecord, outcome: Outcome): void {
+  const { tally } = task.flow.classRecord;
+  const { kind } = outcome;
+  if (kind === 'served' || kind === 'degraded') {
+    const { submittedAt, deadlineAt } = task;
+    tally.noteServed(state.now - submittedAt, task.workUs, deadlineAt - submittedAt);
+  } else if (kind === 'cancelled') tally.cancelled += 1;
+  else if ('reason' in outcome && (outcome.reason === 'wait-expired' || outcome.reason === 'node-timeout'))
+    tally.missed += 1;
+  else tally.failed += 1;
+}
+
+/**
+ * A task missed its deadline waiting. Those that were ahead of it when it came are no more than waited then, so what left
+ * the lane beyond that came later: at least so many passed it.
+ */
+export function tallyExpired(lane: Lane, task: TaskRecord): void {
+  const { tally, weight } = task.flow.classRecord;
+  if (lane.dispatches - task.passableUntil > FAIR_ROUNDS / weight) tally.overtaken += 1;
+}
+
+export interface ServedAttempt {
+  readonly workUs: RefUs;
+  readonly workedUs: DurationUs;
+  readonly elapsedUs: DurationUs;
+  readonly inflight: number;
+}
+
+export function tallyServed(node: NodeRecord, task: TaskRecord, served: ServedAttempt): void {
+  const { tally } = node;
+  tally.served += 1;
+  tally.servedWorkUs += served.workUs;
+  tally.notePace(task.spec.model, Math.log(served.workedUs / served.workUs), served.inflight);
+  if (task.predictedUs > 0) tally.predictions.add(Math.log(served.elapsedUs / task.predictedUs));
+}
+
+/** Whether the task is a repeated request; asked once. */
+export function tallyStanding(state: SchedulerState, task: TaskRecord): Standing {
+  const standing = standingOf(task, state.retryMarks, state.gates, state.now);
+  if (standing !== 'first') state.tallies.comebacks += 1;
+  return standing;
+}

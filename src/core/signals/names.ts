@@ -1,0 +1,13 @@
+/** Every signal that can be raised, in the order in which people see them. Each has a page `docs/signals/NAME.md`. */
+export const SIGNAL_NAMES = [
+  'conservation-break',
+  'little-gap',
+  'phantom-starvation',
+  'latched-gate',
+  'silent-starvation',
+  'generational-starvation',
+  'priority-inversion',
+  'stale-readings',
+] as const;
+
+export type SignalName = (typeof SIGNAL_NAMES)[number];

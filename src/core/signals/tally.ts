@@ -1,0 +1,161 @@
+/**
+ * What the scheduler counts for the detectors while it works: sums that only grow, so that any two instants tell what
+ * happened between them. Adding is a few additions, without allocation; everything else is done once per sample.
+ */
+import type { DurationUs, MonoUs, RefUs } from '../../base/units.ts';
+
+/** Steps of latency over work: a tenth each, from 1/16 up; what is longer counts in the last one. */
+export const PACE_STEPS = 128;
+const PACE_LEAST_LN: number = Math.log(1 / 16);
+const PACE_STEP_LN: number = Math.log(1.1);
+
+/** Sums over logarithms: means and spreads of quantities that multiply, whatever the sizes. */
+export class LogSums {
+  count = 0;
+  sum = 0;
+  squares = 0;
+
+  add(ln: number): void {
+    this.count += 1;
+    this.sum += ln;
+    this.squares += ln * ln;
+  }
+}
+
+/** The histogram step of a ratio of time to work, by its logarithm. */
+export function paceStep(ln: number): number {
+  const step = Math.floor((ln - PACE_LEAST_LN) / PACE_STEP_LN);
+  return Math.min(PACE_STEPS - 1, Math.max(0, step));
+}
+
+export class ClassTally {
+  arrived = 0;
+  /** On nodes now. */
+  running = 0;
+  /** Tasks that got their first node, and how long they had waited: sums of seconds and of their squares. */
+  dispatched = 0;
+  waitS = 0;
+  waitSquares = 0;
+  dispatchedWorkUs: RefUs = 0;
+  served = 0;
+  /** Ended by its deadline, waiting or running. */
+  missed = 0;
+  failed = 0;
+  cancelled = 0;
+  /** Of those that missed while they waited: passed by more that came after them than a fair order lets pass. */
+  overtaken = 0;
+  /** Of what was served: time from submit to the end over work. */
+  readonly pace: LogSums = new LogSums();
+  readonly paceSteps: Float64Array = new Float64Array(PACE_STEPS);
+  /** Part of the time to the deadline that was used, summed. */
+  deadlineUsed = 0;
+
+  noteServed(latencyUs: DurationUs, workUs: RefUs, allowedUs: DurationUs): void {
+    const ln = Math.log(Math.max(1, latencyUs) / Math.max(1, workUs));
+    this.served += 1;
+    this.pace.add(ln);
+    const step = paceStep(ln);
+    this.paceSteps[step] = (this.paceSteps[step] as number) + 1;
+    this.deadlineUsed += Math.min(1, latencyUs / Math.max(1, allowedUs));
+  }
+
+  noteDispatched(waitUs: DurationUs, workUs: RefUs): void {
+    const waitS = waitUs / 1_000_000;
+    this.dispatched += 1;
+    this.waitS += waitS;
+    this.waitSquares += waitS * waitS;
+    this.dispatchedWorkUs += workUs;
+  }
+}
+
+/** How one model runs on one node: service time over work, as logarithms. */
+export class ModelPace {
+  readonly sums: LogSums = new LogSums();
+  /** Tasks beside each other, itself included, summed over the same tasks. */
+  inflight = 0;
+}
+
+/** Models of one node whose pace is kept apart. */
+export const PACES_PER_NODE_MAX = 16;
+
+export class NodeTally {
+  started = 0;
+  startedWorkUs: RefUs = 0;
+  served = 0;
+  servedWorkUs: RefUs = 0;
+  /** Attempts that speak against the node; a refusal for lack of room is counted apart. */
+  failed = 0;
+  refused = 0;
+  /** Time of all attempts that ended, from their decision on. */
+  elapsedUs: DurationUs = 0;
+  /** Changes of its state. */
+  flips = 0;
+  /** Actual over predicted time, as logarithms. */
+  readonly predictions: LogSums = new LogSums();
+  readonly paces: Map<string, ModelPace> = new Map();
+
+  notePace(model: string, ln: number, inflight: number): void {
+    let pace = this.paces.get(model);
+    if (pace === undefined) {
+      if (this.paces.size >= PACES_PER_NODE_MAX) return;
+      pace = new ModelPace();
+      this.paces.set(model, pace);
+    }
+    pace.sums.add(ln);
+    pace.inflight += inflight;
+  }
+}
+
+/** Who is inside: admitted, and without its outcome or its permit back. */
+export class Residence {
+  now = 0;
+  /** Integral of those inside over time. */
+  insideUs = 0;
+  left = 0;
+  /** Sum of the times for which those who left were inside. */
+  stayedUs: DurationUs = 0;
+  #at: MonoUs = 0;
+
+  enter(at: MonoUs): void {
+    this.until(at);
+    this.now += 1;
+  }
+
+  leave(at: MonoUs, since: MonoUs): void {
+    this.until(at);
+    this.now -= 1;
+    this.left += 1;
+    this.stayedUs += at - since;
+  }
+
+  /** Brings the integral up to the instant. */
+  until(at: MonoUs): void {
+    this.insideUs += this.now * (at - this.#at);
+    this.#at = at;
+  }
+}
+
+/** What is counted of no class and no node. */
+export class Tallies {
+  readonly residence: Residence = new Residence();
+  readonly rejections: Map<string, number> = new Map();
+  /** Attempts after a task's first one, and requests of clients who had asked before. */
+  retries = 0;
+  comebacks = 0;
+  /** Work of reading prompts whose beginning could have been kept, and what of it was saved. */
+  promptWorkUs: RefUs = 0;
+  savedWorkUs: RefUs = 0;
+  /** Changes of the set of nodes: joined, left, opened, closed. */
+  fleetChanges = 0;
+  fleetChangedAt: MonoUs = Number.NEGATIVE_INFINITY;
+
+  /** Reasons are a closed set. */
+  rejected(reason: string): void {
+    this.rejections.set(reason, (this.rejections.get(reason) ?? 0) + 1);
+  }
+
+  fleetChanged(at: MonoUs): void {
+    this.fleetChanges += 1;
+    this.fleetChangedAt = at;
+  }
+}

@@ -1,0 +1,44 @@
+import { describe, expect, test } from 'vitest';
+import { runCase, scene, SIGNAL_CASES, traffic } from '../../test/support/signal-cases.ts';
+import { policySpec } from '../../test/support/scenarios.ts';
+import { S } from '../../test/support/specs.ts';
+import { SIGNAL_NAMES } from '../core/signals/index.ts';
+import { runScenario } from './run-scenario.ts';
+
+describe('the detectors in virtual time', () => {
+  test.each(SIGNAL_CASES.map((one) => [one.fault, one] as const))(
+    'raise what is wrong when %s',
+    (_fault, one) => {
+      const { raised } = runCase(one, 1);
+      for (const signal of one.raises) {
+        const found = raised.find((row) => row.signal === signal);
+        expect(found, signal).toBeDefined();
+        expect(found?.at).toBeGreaterThanOrEqual(one.at);
+        expect(found?.at).toBeLessThanOrEqual(one.at + one.withinUs);
+      }
+      const declared: readonly string[] = [...one.raises, ...one.mayRaise];
+      expect(raised.filter(({ signal }) => !declared.includes(signal))).toEqual([]);
+    },
+  );
+
+  test.each([0.2, 0.6, 0.85])('find nothing in an hour of healthy noise at %s of the capacity', (load) => {
+    const scenario = scene({ spanUs: 3_600 * S, drainUs: 0, streams: [traffic({}, load)] });
+    const { signals } = runScenario(scenario, policySpec(), 7, { watchesSignals: true });
+    expect(signals?.samples).toBe(3_600);
+    expect(signals?.raised).toEqual([]);
+  });
+
+  test('change no decision by looking on', () => {
+    const scenario = scene({ spanUs: 120 * S });
+    const plain = runScenario(scenario, policySpec(), 3);
+    const watched = runScenario(scenario, policySpec(), 3, { watchesSignals: true });
+    expect(watched.report.decisionHash).toBe(plain.report.decisionHash);
+    expect(plain.signals).toBeUndefined();
+  });
+
+  test('have a fault each', () => {
+    const covered = new Set(SIGNAL_CASES.flatMap(({ raises }) => raises));
+    // Made over real pages of engines, in case-stale-readings.test.ts.
+    expect(SIGNAL_NAMES.filter((name) => !covered.has(name))).toEqual(['stale-readings']);
+  });
+});

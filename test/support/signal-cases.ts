@@ -1,0 +1,232 @@
+/**
+ * What each detector is for, as a virtual run: healthy traffic with noise, one fault, and which signals it is to raise and
+ * may raise beside. The fault matrix runs all of them; tests run one each.
+ */
+import { defaultSchedulerConfig } from '../../src/core/config/defaults.ts';
+import type { SchedulerConfig } from '../../src/core/config/types.ts';
+import type { Sample, SignalName } from '../../src/core/signals/index.ts';
+import type { SignalLogOptions, SignalsReport } from '../../src/simulator/measure/signal-log.ts';
+import { createPolicy } from '../../src/simulator/policies/registry.ts';
+import { runPolicy } from '../../src/simulator/run-scenario.ts';
+import type { FaultSpec, NodesRef, Scenario, StreamSpec } from '../../src/simulator/scenario/types.ts';
+import type { Simulation } from '../../src/simulator/simulation.ts';
+import { nodeGroup, policySpec, scenarioSpec, streamSpec } from './scenarios.ts';
+import { S } from './specs.ts';
+
+const MIN = 60 * S;
+const ALL: NodesRef = { group: '', count: 0 };
+const first = (count: number): NodesRef => ({ group: '', count });
+
+export interface SignalCase {
+  readonly fault: string;
+  /** Raised by it for certain. */
+  readonly raises: readonly SignalName[];
+  /** Consequences of it that may be raised as well. */
+  readonly mayRaise: readonly SignalName[];
+  /** When the fault begins, and how long after it the signals must be there. */
+  readonly at: number;
+  readonly withinUs: number;
+  readonly scenario: Scenario;
+  readonly signals?: SignalLogOptions;
+  readonly policy?: string;
+  readonly prepare?: (simulation: Simulation) => void;
+}
+
+/** Sixteen machines of two kinds, three classes, many tenants, noise in arrivals, sizes, estimates and service. */
+export function traffic(change: Partial<StreamSpec> = {}, load = 0.6): StreamSpec {
+  return streamSpec({
+    arrivals: { kind: 'gamma', rate: { kind: 'load', load }, cv: 1.5 },
+    classes: [
+      { name: 'critical', share: 0.2, deadlineUs: 30 * S },
+      { name: 'normal', share: 0.5, deadlineUs: 60 * S },
+      { name: 'low', share: 0.3, deadlineUs: 120 * S },
+    ],
+    tenants: { kind: 'many', prefix: 't', count: 20, zipf: 1 },
+    sizes: { kind: 'work', meanUs: S, sigma: 0.8 },
+    estimateSigma: 0.3,
+    serviceSigma: 0.2,
+    users: { triesMax: 3, patientShare: 0.7, thinkUs: [S, 5 * S], hangsUp: true, tellsCount: true },
+    ...change,
+  });
+}
+
+const FLEET: Scenario['fleet'] = [
+  nodeGroup({ name: 'small', count: 10, hardware: 'reference', statedHardware: 'T4', speedSigma: 0.05 }),
+  nodeGroup({ name: 'large', count: 6, statedHardware: 'A100', speed: 4, speedSigma: 0.05 }),
+];
+
+export function scene(change: Partial<Scenario> = {}): Scenario {
+  return scenarioSpec({ name: 'signals', spanUs: 12 * MIN, fleet: FLEET, streams: [traffic()], ...change });
+}
+
+function withFault(fault: FaultSpec, change: Partial<Scenario> = {}): Scenario {
+  return scene({ ...change, faults: [fault] });
+}
+
+function configured(change: Partial<SchedulerConfig>): SchedulerConfig {
+  return { ...defaultSchedulerConfig({}), ...change };
+}
+
+const gates = (change: Partial<SchedulerConfig['gates']>): SchedulerConfig =>
+  configured({ gates: { ...defaultSchedulerConfig({}).gates, ...change } });
+
+/** Without the protection that would end an attempt which hangs, or keep a queue short. */
+const UNPROTECTED: SchedulerConfig = gates({
+  'flow-wait': 'off',
+  'retry-shed': 'off',
+  ladder: 'off',
+  timeouts: 'off',
+  preemption: 'off',
+});
+
+/** From an instant on, one in so many of what was served is not in the books. */
+function losing(from: number, oneIn: number): (sample: Sample) => Sample {
+  return (sample) => {
+    if (sample.at < from) return sample;
+    const served = sample.accounts.served - Math.floor(sample.accounts.served / oneIn);
+    return { ...sample, accounts: { ...sample.accounts, served } };
+  };
+}
+
+const FAULT_AT = 5 * MIN;
+
+export const SIGNAL_CASES: readonly SignalCase[] = [
+  {
+    fault: 'one in a thousand of what was served is missing in the books',
+    raises: ['conservation-break'],
+    mayRaise: [],
+    at: FAULT_AT,
+    withinUs: 2 * S,
+    scenario: scene({ spanUs: 6 * MIN }),
+    signals: { tamper: losing(FAULT_AT, 1_000) },
+  },
+  {
+    fault: 'two nodes of sixteen hang, and nothing ends their attempts',
+    raises: ['little-gap'],
+    mayRaise: ['silent-starvation', 'priority-inversion'],
+    at: FAULT_AT,
+    withinUs: 3 * MIN,
+    scenario: withFault(
+      { at: FAULT_AT, kind: 'hang', nodes: first(2), forUs: 6 * MIN },
+      {
+        config: UNPROTECTED,
+        fleet: FLEET.map((group) => ({ ...group, engine: { kind: 'slots', slots: 4 } })),
+        streams: [traffic({ classes: [{ name: 'normal', share: 1, deadlineUs: 20 * MIN }] }, 0.3)],
+      },
+    ),
+  },
+  {
+    fault: 'a stage of the overload ladder was set by hand and forgotten',
+    raises: ['latched-gate'],
+    mayRaise: [],
+    at: FAULT_AT,
+    withinUs: MIN,
+    scenario: scene({ spanUs: 8 * MIN, streams: [traffic({}, 0.4)] }),
+    prepare: (simulation) =>
+      simulation.at(FAULT_AT, () =>
+        simulation.apply({
+          kind: 'ladder-override',
+          override: { stage: 3, forUs: 60 * MIN, who: 'somebody', why: 'an incident' },
+        }),
+      ),
+  },
+  {
+    fault: 'the gateway goes on protecting itself after its loop is well again',
+    raises: ['latched-gate'],
+    mayRaise: [],
+    at: FAULT_AT,
+    withinUs: MIN,
+    scenario: scene({ spanUs: 8 * MIN, streams: [traffic({}, 0.4)] }),
+    prepare: (simulation) =>
+      simulation.at(FAULT_AT, () => simulation.apply({ kind: 'survival', shedClasses: 2 })),
+  },
+  {
+    fault: 'readings of idle nodes go on saying that they are full',
+    raises: ['phantom-starvation'],
+    mayRaise: ['latched-gate'],
+    at: FAULT_AT,
+    withinUs: MIN,
+    scenario: scene({ spanUs: 8 * MIN, streams: [traffic({}, 0.5)] }),
+    prepare: (simulation) => repeatFull(simulation, FAULT_AT),
+  },
+  {
+    fault: 'all nodes become three times slower while there is more than they can do',
+    raises: ['silent-starvation'],
+    mayRaise: ['generational-starvation', 'priority-inversion', 'little-gap'],
+    at: 6 * MIN,
+    withinUs: 3 * MIN,
+    scenario: withFault(
+      { at: 6 * MIN, kind: 'slow', nodes: ALL, times: 3, forUs: 6 * MIN },
+      { streams: [traffic({}, 1.5)] },
+    ),
+  },
+  {
+    fault: 'the lowest class has no share left, and waits to miss',
+    raises: ['generational-starvation'],
+    mayRaise: [],
+    at: 0,
+    withinUs: 6 * MIN,
+    scenario: scene({
+      config: {
+        ...gates({ 'flow-wait': 'off', 'retry-shed': 'off', ladder: 'off' }),
+        classes: defaultSchedulerConfig({}).classes.map((one) =>
+          one.name === 'low' ? { ...one, weight: 1, shareMin: 0.02 } : { ...one, weight: 100 },
+        ),
+      },
+      streams: [traffic({}, 1.5)],
+    }),
+  },
+  {
+    fault: 'low requests of ninety seconds take all places, and none gives way',
+    raises: ['priority-inversion'],
+    mayRaise: ['generational-starvation', 'little-gap'],
+    at: FAULT_AT,
+    withinUs: 2 * MIN,
+    scenario: scene({
+      spanUs: 9 * MIN,
+      config: UNPROTECTED,
+      streams: [
+        traffic({ classes: [{ name: 'critical', share: 1, deadlineUs: 20 * S }] }, 0.2),
+        traffic(
+          {
+            name: 'batch',
+            arrivals: { kind: 'poisson', rate: { kind: 'load', load: 1.5 } },
+            course: [
+              { from: 0, times: 0 },
+              { from: FAULT_AT, times: 1 },
+            ],
+            classes: [{ name: 'low', share: 1, deadlineUs: 30 * MIN }],
+            sizes: { kind: 'work', meanUs: 90 * S, sigma: 0.3 },
+          },
+          1.5,
+        ),
+      ],
+    }),
+  },
+];
+
+/** Each second all nodes but two tell that work of others waits inside them. */
+function repeatFull(simulation: Simulation, from: number): void {
+  const nodes = [...simulation.nodes.keys()].slice(0, -2);
+  const tell = (): void => {
+    for (const nodeId of nodes)
+      simulation.apply({ kind: 'node-reading', nodeId, reading: { waiting: 3, cacheUse: 1 } });
+    simulation.at(simulation.now + S, tell);
+  };
+  simulation.at(from, tell);
+}
+
+export function runCase(one: SignalCase, seed: number): SignalsReport {
+  const { scenario, policy = 'spillway', prepare } = one;
+  const spec = policySpec({ policy, config: scenario.config });
+  const result = runPolicy(
+    { ...scenario, drainUs: 0 },
+    {
+      createPolicy: () => createPolicy(spec, seed),
+      seed,
+      signals: one.signals ?? {},
+      ...(prepare === undefined ? {} : { prepare }),
+    },
+  );
+  return result.signals as SignalsReport;
+}
