@@ -37,6 +37,16 @@ export interface RunningCli {
   ended(): Promise<number | null>;
 }
 
+export interface Terminal {
+  type(keys: string): void;
+  /** Lines of the screen as they stand now; empty before the first drawing. */
+  screen(): readonly string[];
+  /** Everything that came, with its control sequences; at the end what `stty -a` says of the terminal. */
+  output(): string;
+  /** Exit code of the command. */
+  readonly ended: Promise<number>;
+}
+
 export interface Fixture {
   readonly folder: string;
   stub(model?: string): Promise<Stub>;
@@ -47,6 +57,8 @@ export interface Fixture {
   /** Starts a command. */
   spawn(args: readonly string[]): ChildProcess;
   shell(command: string): ChildProcess;
+  /** A command on a pseudo terminal of its own (`script` of util-linux), as a person would see it. */
+  terminal(args: readonly string[], size?: { readonly columns: number; readonly rows: number }): Terminal;
   /** Runs at the end, last added first. */
   onEnd(close: () => Promise<unknown> | void): void;
   end(): Promise<void>;
@@ -57,23 +69,33 @@ export function createFixture(): Fixture {
   const closers: (() => Promise<unknown> | void)[] = [];
 
   function start(args: readonly string[], environment: Readonly<Record<string, string>>): ChildProcess {
-    const env = {
+    const env = environmentOf(environment);
+    const child = spawn(process.execPath, [CLI, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    closers.push(() => killed(child));
+    return child;
+  }
+
+  function environmentOf(more: Readonly<Record<string, string>>): Record<string, string> {
+    return {
       PATH: process.env['PATH'] ?? '',
       HOME: folder,
       SPILLWAY_STATE: join(folder, 'state'),
-      ...environment,
+      ...more,
     };
-    const child = spawn(process.execPath, [CLI, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    closers.push(async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill('SIGKILL');
-      await once(child, 'close');
-    });
-    return child;
   }
 
   return {
     folder,
+    terminal(args, { columns, rows } = { columns: 80, rows: 24 }) {
+      const command = [process.execPath, CLI, ...args].map((word) => `'${word}'`).join(' ');
+      const script = `stty cols ${columns} rows ${rows}; ${command}; code=$?; stty -a; exit $code`;
+      const child = spawn('script', ['-qefc', script, '/dev/null'], {
+        env: environmentOf({ TERM: 'xterm', SHELL: '/bin/sh' }),
+        stdio: ['pipe', 'pipe', 'inherit'],
+      });
+      closers.push(() => killed(child));
+      return terminalOf(child);
+    },
     spawn: (args) => start(args, {}),
     shell: (command) => spawn('sh', ['-c', command], { stdio: ['ignore', 'pipe', 'inherit'] }),
     onEnd: (close) => void closers.push(close),
@@ -107,6 +129,31 @@ export function createFixture(): Fixture {
       for (const close of closers.reverse()) await close();
       rmSync(folder, { recursive: true, force: true });
     },
+  };
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill('SIGKILL');
+  await once(child, 'close');
+}
+
+function terminalOf(child: ChildProcess): Terminal {
+  let output = '';
+  child.stdout?.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  const control = /\u001b\[[?0-9;]*[A-Za-z]/g;
+  return {
+    type: (keys) => void child.stdin?.write(keys),
+    output: () => output,
+    screen() {
+      const drawings = output.split('\u001b[H');
+      // The newest may still be on its way.
+      const whole = drawings.slice(1).findLast((one) => one.includes('\u001b[J'));
+      return whole === undefined ? [] : whole.split(/\r+\n/).map((line) => line.replaceAll(control, ''));
+    },
+    ended: once(child, 'close').then(([code]) => Number(code)),
   };
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { DEFAULT_SERVER } from '../../core/config/index.ts';
 import { ADMIN_TOKEN_FILE, readRunning } from '../gateway/state-folder.ts';
-import { CliError, USAGE } from './exit.ts';
+import { CliError, FAILED, USAGE } from './exit.ts';
 import { printable } from './output.ts';
 import { defaultStateFolder, type Environment } from './state.ts';
 
@@ -26,12 +26,14 @@ export interface AdminChange {
   readonly body: object;
 }
 
-/** The gateway understood the change and refused it: every broken rule is on a line of its own. */
-export class RefusedChange extends CliError {
+/** The gateway answered, and not with what was asked for. */
+export class AdminRefusal extends CliError {
+  readonly status: number;
   readonly problem: unknown;
 
-  constructor(message: string, problem: unknown) {
-    super(message, USAGE);
+  constructor(message: string, { status, problem }: { readonly status: number; readonly problem: unknown }) {
+    super(message, status === 422 ? USAGE : FAILED);
+    this.status = status;
     this.problem = problem;
   }
 }
@@ -43,22 +45,41 @@ export async function askAdmin(
   environment: Environment,
   change?: AdminChange,
 ): Promise<unknown> {
+  const signal = AbortSignal.timeout(ANSWER_MS);
+  const response = await openAdmin(`/spillway/v1${path}`, options, environment, { signal, change });
+  const body = parsed(await response.text());
+  if (body === undefined) throw new CliError(`The gateway at ${new URL(response.url).origin} sent no JSON`);
+  return body;
+}
+
+export interface Opening {
+  readonly signal: AbortSignal;
+  readonly change?: AdminChange | undefined;
+}
+
+/**
+ * The answer of a 200, its body still to be read. Address and token are looked up each time: a gateway that was started
+ * again may have others.
+ */
+export async function openAdmin(
+  target: string,
+  options: AdminOptions,
+  environment: Environment,
+  opening: Opening,
+): Promise<Response> {
   const folder = options.state ?? defaultStateFolder(environment);
   if (options.cacert !== undefined) trust(options.cacert);
   const base = baseUrl(options, environment, folder);
   const token = options.token ?? (environment['SPILLWAY_TOKEN'] || tokenIn(folder));
-  const response = await ask(`${base}/spillway/v1${path}`, token, base, change);
-  const text = await response.text();
-  const body = parsed(text);
-  if (response.status === 200 && body !== undefined) return body;
-  if (response.status === 401 || response.status === 403) throw new CliError(refused(base, token, folder));
-  const issues = issuesIn(body);
-  if (response.status === 422 && issues.length > 0) throw new RefusedChange(issues.join('\n'), body);
-  const detail =
-    body !== undefined && typeof body === 'object' && body !== null && 'detail' in body
-      ? String(body.detail)
-      : '';
-  throw new CliError(detail === '' ? `The gateway at ${base} answered ${response.status}` : detail);
+  const response = await ask({ url: `${base}${target}`, base, token }, opening);
+  const { status } = response;
+  if (status === 200) return response;
+  const problem = parsed(await response.text());
+  if (status === 401 || status === 403)
+    throw new AdminRefusal(refused(base, token, folder), { status, problem });
+  const issues = status === 422 ? issuesIn(problem) : [];
+  const { detail = `The gateway at ${base} answered ${status}` } = Object(problem) as { detail?: unknown };
+  throw new AdminRefusal(issues.length > 0 ? issues.join('\n') : String(detail), { status, problem });
 }
 
 function baseUrl(options: AdminOptions, environment: Environment, folder: string): string {
@@ -106,14 +127,20 @@ function issuesIn(body: unknown): readonly string[] {
   });
 }
 
-async function ask(url: string, token: string, base: string, change?: AdminChange): Promise<Response> {
+interface Target {
+  readonly url: string;
+  readonly base: string;
+  readonly token: string;
+}
+
+async function ask({ url, base, token }: Target, { signal, change }: Opening): Promise<Response> {
   const headers = {
     ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
     ...(change === undefined ? {} : { 'content-type': 'application/json' }),
   };
   const sent = change === undefined ? {} : { method: change.method, body: JSON.stringify(change.body) };
   try {
-    return await fetch(url, { ...sent, headers, redirect: 'error', signal: AbortSignal.timeout(ANSWER_MS) });
+    return await fetch(url, { ...sent, headers, redirect: 'error', signal });
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     const code =

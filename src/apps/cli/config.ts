@@ -6,7 +6,7 @@ import {
   namesOfPath,
 } from '../../core/config/index.ts';
 import type { ConfigStatus, ConfigVerdict, ConfigVersion } from '../../edge/admin/config.ts';
-import { type AdminOptions, askAdmin, RefusedChange } from './admin-client.ts';
+import { AdminRefusal, type AdminOptions, askAdmin } from './admin-client.ts';
 import { CliError, DONE, USAGE } from './exit.ts';
 import { say, sayJson, table, terminalWidth } from './output.ts';
 import type { Environment } from './state.ts';
@@ -110,7 +110,7 @@ async function change(
     else say(doneText(done));
     return DONE;
   } catch (error) {
-    if (error instanceof RefusedChange && options.json === true) sayJson(error.problem);
+    if (error instanceof AdminRefusal && options.json === true) sayJson(error.problem);
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { table } from './output.ts';
+import { table, wrapped } from './output.ts';
 
 const HEAD = ['NODE', 'STATE', 'URL'];
 const ROWS = [
@@ -32,4 +32,10 @@ describe('table', () => {
   test('lets no control character of a cell reach the terminal', () => {
     expect(table(['A'], [['\u001b[31mred\n']])).toBe('A\n?[31mred?');
   });
+});
+
+test('wrapped keeps to the width, word by word, and takes control characters out', () => {
+  expect(wrapped('one two three', 8)).toEqual(['one two', 'three']);
+  expect(wrapped('a-word-that-is-too-long x', 8)).toEqual(['a-word-that-is-too-long', 'x']);
+  expect(wrapped('\u001b[31mred', 80)).toEqual(['?[31mred']);
 });

@@ -22,6 +22,20 @@ export function terminalWidth(): number {
   return process.stdout.columns ?? LINE_WIDTH;
 }
 
+/** Words on lines of at most this width; a longer word has a line of its own. */
+export function wrapped(text: string, width: number): readonly string[] {
+  const rows: string[] = [];
+  let row = '';
+  for (const word of printable(text).split(' ')) {
+    if (row !== '' && row.length + 1 + word.length > width) {
+      rows.push(row);
+      row = word;
+    } else row = row === '' ? word : `${row} ${word}`;
+  }
+  rows.push(row);
+  return rows;
+}
+
 export const LINE_WIDTH = 80;
 /** A shortened cell keeps as much as tells most names apart. */
 const CELL_WIDTH_MIN = 10;

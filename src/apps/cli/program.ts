@@ -180,21 +180,40 @@ Bars of the scenario are judged on the mean over seeds. Exit codes: 0 done and e
 2 wrong usage or an issue in the scenario.`;
 
 function addViews(program: Command, environment: Environment, finish: Finish): void {
-  adminCommand(program, 'nodes', 'the nodes of a running gateway')
+  watched(adminCommand(program, 'nodes', 'the nodes of a running gateway'))
     .addHelpText(
       'after',
-      '\nExample:\n  spillway nodes --url http://gateway:8480 --token "$(cat admin-token)"',
+      '\nExamples:\n  spillway nodes --watch\n  spillway nodes --url http://gateway:8480 --token "$(cat admin-token)"',
     )
     .action(async (options) => finish(await (await import('./views.ts')).nodes(options, environment)));
-  adminCommand(program, 'queue', 'what waits, by class, tenant and model')
-    .addHelpText('after', '\nExamples:\n  spillway queue\n  watch -n 1 spillway queue')
+  watched(adminCommand(program, 'queue', 'what waits, by class, tenant and model'))
+    .addHelpText('after', '\nExamples:\n  spillway queue\n  spillway queue --watch 1')
     .action(async (options) => finish(await (await import('./views.ts')).queue(options, environment)));
+  watched(adminCommand(program, 'signals', 'silent failures that were found, with evidence and what to do'))
+    .addHelpText('after', '\nExamples:\n  spillway signals\n  spillway signals --json')
+    .action(async (options) => finish(await (await import('./signals.ts')).signals(options, environment)));
   adminCommand(program, 'explain', 'why a request waits, where it ran, or why it was refused')
     .argument('<id>', 'the x-spillway-id of its answer')
     .addHelpText('after', '\nExample:\n  spillway explain "$(curl -si … | sed -n \'s/^x-spillway-id: //p\')"')
     .action(async (id, options) =>
       finish(await (await import('./views.ts')).explain(id, options, environment)),
     );
+}
+
+function watched(command: Command): Command {
+  return command.option(
+    '-w, --watch [seconds]',
+    'on the whole terminal, again and again (default: 2)',
+    period,
+  );
+}
+
+/** Not oftener than four times a second: watching must stay cheap for the gateway. */
+function period(text: string): number {
+  const seconds = Number(text);
+  if (!(seconds >= 0.25 && seconds <= 3_600))
+    throw new InvalidArgumentError('Expected seconds from 0.25 to 3600.');
+  return seconds;
 }
 
 function addLadder(program: Command, environment: Environment, finish: Finish): void {

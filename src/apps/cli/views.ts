@@ -2,8 +2,9 @@
 import type { WireNode } from '../../edge/admin/views.ts';
 import { type AdminOptions, askAdmin } from './admin-client.ts';
 import { DONE } from './exit.ts';
-import { duration, LINE_WIDTH, printable, say, sayJson, table, terminalWidth } from './output.ts';
+import { duration, LINE_WIDTH, say, sayJson, table, wrapped } from './output.ts';
 import type { Environment } from './state.ts';
+import { showing, type WatchOptions } from './terminal/showing.ts';
 
 interface NodePage {
   readonly nodes: readonly WireNode[];
@@ -13,23 +14,30 @@ interface NodePage {
 
 const PAGES_MAX = 20;
 
-export async function nodes(options: AdminOptions, environment: Environment): Promise<number> {
+export async function nodes(options: WatchOptions, environment: Environment): Promise<number> {
+  return showing(options, async () => {
+    const rows = await allNodes(options, environment);
+    return {
+      document: { nodes: rows },
+      text: (width) =>
+        rows.length === 0
+          ? 'No nodes. Add one: spillway serve --node http://gpu-host:8000'
+          : table(NODE_HEAD, rows.map(nodeRow), { width, shrinks: NODE_SHRINKS }),
+    };
+  });
+}
+
+async function allNodes(options: AdminOptions, environment: Environment): Promise<readonly WireNode[]> {
   const rows: WireNode[] = [];
   let after = '';
   for (let page = 0; page < PAGES_MAX; page++) {
-    const answer = (await askAdmin(
-      `/nodes?after=${encodeURIComponent(after)}`,
-      options,
-      environment,
-    )) as NodePage;
+    const path = `/nodes?after=${encodeURIComponent(after)}`;
+    const answer = (await askAdmin(path, options, environment)) as NodePage;
     rows.push(...answer.nodes);
     if (answer.next === null) break;
     after = answer.next;
   }
-  if (options.json === true) sayJson({ nodes: rows });
-  else if (rows.length === 0) say('No nodes. Add one: spillway serve --node http://gpu-host:8000');
-  else say(table(NODE_HEAD, rows.map(nodeRow), { width: terminalWidth(), shrinks: NODE_SHRINKS }));
-  return DONE;
+  return rows;
 }
 
 const NODE_HEAD = ['NODE', 'STATE', 'HEALTH', 'BUSY', 'DRAIN', 'RATE', 'HARDWARE', 'MODELS', 'URL'];
@@ -65,21 +73,22 @@ interface QueueAnswer extends QueueGroup {
   readonly byModel: Readonly<Record<string, QueueGroup>>;
 }
 
-export async function queue(options: AdminOptions, environment: Environment): Promise<number> {
-  const answer = (await askAdmin('/queue', options, environment)) as QueueAnswer;
-  if (options.json === true) {
-    sayJson(answer);
-    return DONE;
-  }
-  say(`${answer.depth} waiting, ${answer.running} running`);
+export async function queue(options: WatchOptions, environment: Environment): Promise<number> {
+  return showing(options, async () => {
+    const document = (await askAdmin('/queue', options, environment)) as QueueAnswer;
+    return { document, text: (width) => queueText(document, width) };
+  });
+}
+
+function queueText(answer: QueueAnswer, width: number): string {
   const rows = [
     ...groupRows('class', answer.byClass),
     ...groupRows('tenant', answer.byTenant),
     ...groupRows('model', answer.byModel),
   ];
-  if (rows.length > 0)
-    say(table(['', 'NAME', 'WAITING', 'WORK', 'OLDEST'], rows, { width: terminalWidth(), shrinks: [1] }));
-  return DONE;
+  const head = `${answer.depth} waiting, ${answer.running} running`;
+  if (rows.length === 0) return head;
+  return `${head}\n${table(['', 'NAME', 'WAITING', 'WORK', 'OLDEST'], rows, { width, shrinks: [1] })}`;
 }
 
 function groupRows(kind: string, groups: Readonly<Record<string, QueueGroup>>): string[][] {
@@ -186,15 +195,7 @@ function nodeLine({ id, eligible, reasons, attempt, result }: ExplainedNode): st
 const HEADING_WIDTH = 10;
 
 function entry(heading: string, text: string): string {
-  const words = printable(text).split(' ');
-  const rows: string[] = [];
-  let row = '';
-  for (const word of words) {
-    if (row !== '' && row.length + 1 + word.length > LINE_WIDTH - HEADING_WIDTH - 2) {
-      rows.push(row);
-      row = word;
-    } else row = row === '' ? word : `${row} ${word}`;
-  }
-  rows.push(row);
-  return rows.map((line, i) => `  ${(i === 0 ? heading : '').padEnd(HEADING_WIDTH)}${line}`).join('\n');
+  return wrapped(text, LINE_WIDTH - HEADING_WIDTH - 2)
+    .map((line, i) => `  ${(i === 0 ? heading : '').padEnd(HEADING_WIDTH)}${line}`)
+    .join('\n');
 }
