@@ -24,6 +24,7 @@ import type {
 import type { DegradeStep } from '../core/degrade/index.ts';
 import type { PreemptionCounts } from '../core/retry/preemptions.ts';
 import type { RequestShape, TaskSpec, Usage } from '../core/request/task.ts';
+import type { LedgersView } from '../core/ledgers/index.ts';
 import type { LimiterView } from '../core/limits/index.ts';
 import type { GateCount } from '../core/admission/gates.ts';
 import type { LadderView, LadderWish } from '../core/overload/index.ts';
@@ -229,6 +230,10 @@ export interface Gateway {
   preemptions(): Readonly<PreemptionCounts>;
   /** What the detectors of silent failures find, as of the last second. */
   signals(): SignalsView;
+  /** Refusals that could have been served, errors of predictions, work that nobody got. */
+  ledgers(): LedgersView;
+  /** The public id of a request's number. */
+  publicId(taskId: TaskId): string;
   request(publicId: string): RequestView | undefined;
   /** What a tenant used since the start; nothing of a tenant that never came. */
   usageOf(tenant: string): TenantUsageView;

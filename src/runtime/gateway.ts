@@ -187,6 +187,8 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
     retryBudget: () => scheduler.retryBudget(now()),
     preemptions: () => scheduler.preemptions(),
     signals: () => signals.view(),
+    ledgers: () => scheduler.ledgers(now()),
+    publicId: (taskId) => table.publicId(taskId),
     request(publicId) {
       const row = table.find(publicId);
       if (row === undefined) return undefined;

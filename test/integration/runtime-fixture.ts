@@ -5,6 +5,10 @@
 import type { MonoUs, NodeId, TaskId } from '../../src/base/units.ts';
 import { resolveConfig } from '../../src/core/config/index.ts';
 import type { GatewayConfig, NodeConfig } from '../../src/core/config/types.ts';
+import { EtaLedger } from '../../src/core/ledgers/eta.ts';
+import { RefusalLedger } from '../../src/core/ledgers/refusals.ts';
+import { ledgersView } from '../../src/core/ledgers/view.ts';
+import { WasteLedger } from '../../src/core/ledgers/waste.ts';
 import { NO_NEEDS } from '../../src/core/request/needs.ts';
 import { NO_RETRY, type Outcome } from '../../src/core/request/outcome.ts';
 import type { TaskSpec } from '../../src/core/request/task.ts';
@@ -17,6 +21,9 @@ import type { NodeEndpoint, NodeTransport } from '../../src/ports/node-transport
 import type { RuntimeClock } from '../../src/runtime/clock.ts';
 import type { Assignment, SubmitSpec, TaskListener } from '../../src/runtime/contract.ts';
 import { sampleAt, US_PER_S } from '../support/samples.ts';
+
+/** It books nothing. */
+const EMPTY = { refusals: new RefusalLedger(), eta: new EtaLedger(), waste: new WasteLedger() };
 
 interface PlainNode {
   spec: NodeSpec;
@@ -228,6 +235,7 @@ export function createPlainScheduler(): PlainScheduler {
     retryBudget: () => 1,
     preemptions: () => ({ queued: 0, ended: 0, late: 0 }),
     sample: (now) => sampleAt(now / US_PER_S),
+    ledgers: (now) => ledgersView(EMPTY, now),
     nodes: () => [...nodes.values()].map(view),
     node: (nodeId) => {
       const node = nodes.get(nodeId);
@@ -259,6 +267,7 @@ export function createPlainScheduler(): PlainScheduler {
         attempts: task.attempts,
         position: 0,
         etaMs: 0,
+        etaError: null,
         gates: [],
         nodes: [],
         unblock: '',

@@ -26,6 +26,8 @@ const EJECTED_UNTIL = 17;
 const EJECTED_AT = 18;
 const HEARTBEAT_DUE_AT = 19;
 const READ_AT = 20;
+const SPARE_FROM = 21;
+const SPARE_SLOTS = 22;
 const ROWS: NumberRows = new NumberRows(24);
 
 export class NodeNumbers {
@@ -43,6 +45,7 @@ export class NodeNumbers {
     this.ejectedAt = Number.NEGATIVE_INFINITY;
     this.heartbeatDueAt = Number.POSITIVE_INFINITY;
     this.readAt = Number.NEGATIVE_INFINITY;
+    this.spareFrom = Number.POSITIVE_INFINITY;
   }
 
   get refusedUntil(): MonoUs {
@@ -222,5 +225,23 @@ export class NodeNumbers {
 
   set readAt(value: MonoUs) {
     this.#cells[this.#at + READ_AT] = value;
+  }
+
+  /** Since when it has had a place free that no ledger has used; Infinity while it has none. */
+  get spareFrom(): MonoUs {
+    return this.#cells[this.#at + SPARE_FROM] as number;
+  }
+
+  set spareFrom(value: MonoUs) {
+    this.#cells[this.#at + SPARE_FROM] = value;
+  }
+
+  /** The fewest places that were free since then. */
+  get spareSlots(): number {
+    return this.#cells[this.#at + SPARE_SLOTS] as number;
+  }
+
+  set spareSlots(value: number) {
+    this.#cells[this.#at + SPARE_SLOTS] = value;
   }
 }

@@ -11,6 +11,7 @@
 import type { MonoUs } from '../../base/units.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
+import { RefusalLedger } from '../ledgers/refusals.ts';
 import type { ClassRecord } from '../queue/flow.ts';
 import { Lane } from '../queue/lane.ts';
 import type { ModelOffer, Needs } from '../request/needs.ts';
@@ -40,6 +41,8 @@ interface ModelPools {
 export class Fleet {
   readonly nodes: Map<string, NodeRecord> = new Map();
   readonly lanes: Map<string, Lane> = new Map();
+  /** Lays what nodes have free over what was refused. */
+  readonly refusals: RefusalLedger = new RefusalLedger();
   /** Set when lanes no longer match the pools: queued tasks must be laid anew. */
   lanesAreStale = false;
   #loadsModels = false;
@@ -157,6 +160,8 @@ export class Fleet {
   place(node: NodeRecord, now: MonoUs, config: SchedulerConfig): void {
     const isOpen = node.isOpen(now);
     if (isOpen) node.plan(config, now);
+    const hasRoom = isOpen && node.takesNew(now);
+    this.refusals.placed(node, hasRoom ? Math.max(0, node.slotsNow - node.running.length) : 0, now);
     const failing = node.breakers === null ? null : { config, now };
     const { seats } = node;
     for (let index = 0; index < seats.length; index++) {
@@ -201,6 +206,7 @@ export class Fleet {
   /** Forgets all lanes: after pools came or went, or classes changed. Every queued task must be laid anew. */
   relay(classes: readonly ClassRecord[]): void {
     this.#classes = classes;
+    this.refusals.forgetLanes();
     for (const lane of this.lanes.values()) {
       lane.isGone = true;
       for (const pool of lane.pools) {

@@ -35,6 +35,7 @@ const HAS_TAKEN_PLACE = 1 << 6;
 const IS_ANSWERING = 1 << 7;
 const WAS_SHUT_OUT = 1 << 8;
 const HAS_FIRST_BYTE = 1 << 9;
+const HAS_EXPIRED = 1 << 10;
 
 export class TaskNumbers {
   readonly #cells: Float64Array;
@@ -280,5 +281,14 @@ export class TaskNumbers {
 
   set hasFirstByte(isSo: boolean) {
     this.#mark(HAS_FIRST_BYTE, isSo);
+  }
+
+  /** Its deadline passed while it ran. */
+  get hasExpired(): boolean {
+    return (this.#facts & HAS_EXPIRED) !== 0;
+  }
+
+  set hasExpired(isSo: boolean) {
+    this.#mark(HAS_EXPIRED, isSo);
   }
 }

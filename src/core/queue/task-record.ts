@@ -20,6 +20,9 @@ import type { ModelQueue } from './model-queue.ts';
 /** No task. */
 export const NOBODY: TaskId = -1;
 
+/** A quarter of an hour; a small integer, which an engine keeps without a box. */
+export const ETA_US_MAX: DurationUs = 2 ** 30 - 1;
+
 export class TaskRecord extends TaskNumbers {
   // First what neighbours in a queue look at: most of them are not in the cache, and so cost one line each.
   /** By what the lane knows it among those of its flow and size, or -1 (see deadline-heap.ts). */
@@ -70,6 +73,8 @@ export class TaskRecord extends TaskNumbers {
   startInflight = 0;
   /** Part of the predicted time in which the node loads its model. */
   swapUs: DurationUs = 0;
+  /** From submission until what its deadline bounds is done, as predicted when it was let in; at most `ETA_US_MAX`. */
+  etaUs: DurationUs = 0;
   /** The counters that were charged for it, and are corrected at its end. */
   classCounter: ServedCounter | null = null;
   flowCounter: ServedCounter | null = null;
@@ -96,6 +101,7 @@ export class TaskRecord extends TaskNumbers {
     this.givesWayTo = NOBODY;
     this.startInflight = 0;
     this.swapUs = 0;
+    this.etaUs = 0;
     this.classCounter = null;
     this.flowCounter = null;
     this.reservation = null;

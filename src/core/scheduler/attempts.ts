@@ -16,6 +16,7 @@ import {
 } from '../request/outcome.ts';
 import type { Usage } from '../request/task.ts';
 import { BROKEN_NODES_MAX, STRIKE_US } from '../retry/poison.ts';
+import { bookAttempt, bookDone, bookNotDone, bookService } from './book.ts';
 import { modelAnswered, modelShut } from './breakers.ts';
 import { assign, dispatchLane, dispatchNode, hasRoom } from './dispatch.ts';
 import { makeWay } from './make-way.ts';
@@ -54,6 +55,7 @@ export function attemptFirstByte(state: SchedulerState, task: TaskRecord): void 
   if (task.hasFirstByte || !task.spec.stream) return;
   firstByteTimed(state, task, task.node);
   task.hasFirstByte = true;
+  if (!task.isSettled) bookDone(state, task);
   state.wheel.remove(task);
   const { node } = task;
   if (node.breakers === null && state.modelBreakers.size === 0) return;
@@ -69,11 +71,12 @@ export function attemptEnded(state: SchedulerState, task: TaskRecord, result: At
     1,
     state.now - Math.max(task.sentAt === 0 ? task.decidedAt : task.sentAt, queuedUntil(task, node)),
   );
+  const heir = task.givesWayTo;
+  bookAttempt(state, task, { node, elapsedUs, result, heir });
   node.release(task, state.now);
   task.flow.running -= 1;
   task.flow.classRecord.tally.running -= 1;
   task.node = null;
-  const heir = task.givesWayTo;
   if (heir !== NOBODY) {
     task.givesWayTo = NOBODY;
     node.isGivingWay = false;
@@ -125,6 +128,8 @@ export function expire(state: SchedulerState, task: TaskRecord): void {
   const isHanging = state.now - task.decidedAt > HANG_FACTOR * task.predictedUs;
   if (isHanging && isEvidence(node, task.decidedAt)) speaksAgainst(state, node, task, 'timeout');
   task.ladder?.noteDeadline(task.flow.classRecord.index, false, state.now);
+  task.hasExpired = true;
+  bookNotDone(state, task);
   stop(state, task, insteadOfWork(state, task, TIMED_OUT));
   refreshNode(state, node);
 }
@@ -154,6 +159,11 @@ function succeeded(
   tallyServed(node, task, { workUs: doneUs, workedUs, elapsedUs: done.elapsedUs, inflight });
   if (node.concurrency !== null) limitServed(state, node, { workUs: doneUs, elapsedUs: workedUs, inflight });
   state.margin.observe(done.elapsedUs, task.predictedUs);
+  if (!task.isSettled) {
+    bookService(state, task, done.elapsedUs);
+    if (!task.spec.stream) bookDone(state, task);
+    state.ledgers.waste.usefulUs += actualUs;
+  }
   state.budget.deposit(actualUs, state.config.retry);
   state.preemptions.budget.deposit(actualUs, state.config.preemption);
   correct(task, actualUs);

@@ -6,6 +6,7 @@ import type { DurationUs, MonoUs, NodeId, Ratio, RefUs, TaskId, TenantId, Tokens
 import type { PreemptionCounts } from '../retry/preemptions.ts';
 import type { RequestShape, Usage } from '../request/task.ts';
 import type { GateCount } from '../admission/gates.ts';
+import type { LedgersView } from '../ledgers/index.ts';
 import type { LimiterView } from '../limits/index.ts';
 import type { LimitsView } from '../request/outcome.ts';
 import type { LadderView } from '../overload/view.ts';
@@ -61,6 +62,8 @@ export interface Scheduler {
   retryBudget(now: MonoUs): Ratio;
   /** How preemptions ended. */
   preemptions(): Readonly<PreemptionCounts>;
+  /** Refusals that could have been served, errors of predictions, work that nobody got. */
+  ledgers(now: MonoUs): LedgersView;
   nodes(now: MonoUs): readonly NodeView[];
   node(nodeId: NodeId, now: MonoUs): NodeView | undefined;
   nodeMemory(nodeId: NodeId, now: MonoUs): NodeMemory | undefined;

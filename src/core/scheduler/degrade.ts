@@ -22,6 +22,7 @@ import {
   needsWork,
 } from '../degrade/alternative.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
+import { bookRefusal } from './book.ts';
 import { alternativesOf } from './instead.ts';
 import type { Outcome, RejectReason } from '../request/outcome.ts';
 import { mayTryElsewhere } from './attempts.ts';
@@ -115,5 +116,6 @@ function conclude(state: SchedulerState, task: TaskRecord, outcome: Outcome): vo
   if (task.reservation !== null) endReservation(state, task);
   if (task.isTold) keepPlace(state, task, outcome);
   countOutcome(state.counts, outcome);
+  bookRefusal(state, task, outcome);
   state.out.outcome(task.spec.id, outcome);
 }

@@ -5,6 +5,7 @@ import { laneCapacity } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { NodeGroup } from '../placement/bulkhead.ts';
 import { totalOf } from '../admission/bounds.ts';
+import { ledgersView } from '../ledgers/view.ts';
 import { type LadderView, ladderView } from '../overload/view.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { Scheduler } from './contract.ts';
@@ -39,6 +40,7 @@ export function viewsOf(state: SchedulerState): Omit<Scheduler, 'apply' | 'nextW
     ladder: (now) => ladderOf(state, now),
     retryBudget: (now) => state.budget.leftRatio(now, state.config.retry),
     preemptions: () => state.preemptions.counts,
+    ledgers: (now) => ledgersView(state.ledgers, now),
     nodes: (now) => [...state.fleet.nodes.values()].map((node) => nodeView(state, node, now)),
     node(nodeId, now) {
       const node = state.fleet.nodes.get(nodeId);
@@ -201,6 +203,7 @@ function dumpOf(state: SchedulerState, now: MonoUs): unknown {
     keptRatio: round(state.retryMarks.keptRatio, 3),
     retryBudget: round(state.budget.leftRatio(now, state.config.retry), 4),
     preemptions: state.preemptions.counts,
+    ledgers: ledgersView(state.ledgers, now),
     poisonMarks: state.poison.marked,
     poisonStrikes: state.poison.size,
     modelBreakers: [...state.modelBreakers.values()].map(({ model, breaker, failing, cause }) => ({

@@ -19,6 +19,7 @@ import { isShutFor } from '../placement/eligibility.ts';
 import type { Seat } from '../placement/pool.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
+import { expectDoneAt } from './book.ts';
 import { noteProbe } from './breakers.ts';
 import { limitStarting } from './concurrency.ts';
 import { setNodeTimer } from './node-timer.ts';
@@ -393,6 +394,9 @@ export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node
   lane.charge(task);
   dequeue(state, task);
   task.predictedUs = serviceUs(node, task, state.context);
+  // Taken at once: what was predicted without a node is known better now.
+  if (task.submittedAt === state.now)
+    expectDoneAt(task, state.now + deadlineServiceUs(node, task, state.context));
   task.swapUs = swapUs(node, task, state.config);
   task.savedUs = task.prefix === null ? 0 : savedUs(node, task, state.context);
   setLimits(state, lane, task, node);

@@ -27,6 +27,10 @@ export function explainTask(state: SchedulerState, task: TaskRecord, now: MonoUs
     attempts: task.attempts,
     position: lane === null ? 0 : Math.min(lane.tasks - 1, Math.floor(ahead.tasks / share)),
     etaMs: Math.round(etaUs(state, task, ahead.workUs, now) / 1_000),
+    etaError: state.ledgers.eta.errorOf(
+      task.flow.classRecord.config.name,
+      task.isRunning ? 'dispatch' : 'admission',
+    ),
     gates: lane === null ? [] : [...gatesOf(state, lane, task, now), ...wayOf(task, now)],
     nodes,
     unblock: lane === null ? 'It runs.' : unblockOf(lane, nodes),

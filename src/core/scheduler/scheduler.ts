@@ -67,6 +67,7 @@ function advance(state: SchedulerState): void {
   while (state.nodeTimers.leastKey <= state.now) nodeTimerFired(state, state.nodeTimers.peek() as NodeRecord);
   relayWhenDue(state);
   if (state.ladder.sampleAt <= state.now) state.ladder.sample(state.now);
+  if (state.ledgers.refusals.settleAt <= state.now) state.ledgers.refusals.settle(state.now);
   if (state.heldRecheckAt > state.now) return;
   state.heldRecheckAt = Number.POSITIVE_INFINITY;
   for (const lane of [...state.heldLanes]) {

@@ -4,6 +4,7 @@ import { type BadEnd, isReplaceable } from '../degrade/alternative.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { EvictReason, Outcome, RetryHint } from '../request/outcome.ts';
+import { bookNotDone, bookRefusal } from './book.ts';
 import { modelRefusal, releaseModelProbe } from './breakers.ts';
 import { unreserve } from './reservations.ts';
 import { keepPlace, placeAfterRestart, retryHint } from './retry-hint.ts';
@@ -34,6 +35,7 @@ export function settle(state: SchedulerState, task: TaskRecord, outcome: Outcome
   releaseModelProbe(state, task.spec.model, task.spec.id);
   countOutcome(state.counts, outcome);
   tallyOutcome(state, task, outcome);
+  if (outcome.kind === 'evicted' || outcome.kind === 'rejected') bookRefusal(state, task, outcome);
   if (task.node === null) forget(state, task);
   else state.counts.running -= 1;
   state.out.outcome(task.spec.id, outcome);
@@ -68,6 +70,7 @@ export function evict(state: SchedulerState, task: TaskRecord, reason: EvictReas
   if (reason === 'wait-expired') {
     task.ladder?.noteDeadline(task.flow.classRecord.index, false, state.now);
     tallyExpired(lane, task);
+    bookNotDone(state, task);
   }
   dequeue(state, task);
   if (reason === 'wait-expired' && task.gaveWay) return endPreempted(state, task, hint);

@@ -14,6 +14,9 @@ import type { PendingEnd } from '../degrade/pending.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { ModelAnywhere } from '../health/model-breakers.ts';
 import type { NodeRecord } from '../health/node-record.ts';
+import { EtaLedger } from '../ledgers/eta.ts';
+import type { Ledgers } from '../ledgers/view.ts';
+import { WasteLedger } from '../ledgers/waste.ts';
 import { Limits } from '../limits/index.ts';
 import { type Choice, type ChooseContext, emptyChoice } from '../placement/choose.ts';
 import { Ladder } from '../overload/ladder.ts';
@@ -80,6 +83,7 @@ export interface SchedulerState {
   /** Next instant at which a node's marks must be looked at. */
   readonly nodeTimers: KeyedHeap<NodeRecord>;
   readonly margin: PredictionMargin;
+  readonly ledgers: Ledgers;
   readonly gates: Gates;
   readonly limits: Limits;
   readonly retryMarks: RetryMarks;
@@ -118,12 +122,13 @@ export interface SchedulerRules {
 export function createState(config: SchedulerConfig): SchedulerState {
   const prng = createPrng(config.seed);
   const classes = classRecords(config, new Map());
+  const fleet = new Fleet(classes);
   const state: SchedulerState = {
     config,
     classes,
     classByName: new Map(classes.map((record) => [record.config.name, record])),
     tenantWeights: new Map(),
-    fleet: new Fleet(classes),
+    fleet,
     tasks: new LiveTasks(),
     records: new TaskRecords(),
     degrading: [],
@@ -143,6 +148,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
     tallies: new Tallies(),
     nodeTimers: new KeyedHeap(),
     margin: new PredictionMargin(),
+    ledgers: { refusals: fleet.refusals, eta: new EtaLedger(), waste: new WasteLedger() },
     gates: new Gates(config.gates),
     limits: new Limits(),
     retryMarks: new RetryMarks(),
@@ -181,6 +187,8 @@ export function applyConfig(state: SchedulerState, config: SchedulerConfig): voi
   state.limits.configure(config, state.now);
   state.ladder.configure(config);
   state.fleet.setLoading(config.placement.swapMs > 0);
+  state.ledgers.refusals.swapUs = config.placement.swapMs * 1_000;
+  for (const { name } of config.classes) state.ledgers.refusals.expect(name);
   (state.context as { config: SchedulerConfig }).config = config;
   state.tenantWeights = new Map(config.tenantWeights.map((row) => [row.id, row.weight]));
   for (const record of state.classes) {

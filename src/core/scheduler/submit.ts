@@ -13,6 +13,7 @@ import type { TaskRecord } from '../queue/task-record.ts';
 import { NO_RETRY, type Outcome, type RejectReason, type RetryHint } from '../request/outcome.ts';
 import type { TaskSpec } from '../request/task.ts';
 import { shedByLadder } from './shed-by-ladder.ts';
+import { bookEarlyRefusal, bookRefusal, bookReturn, expectDoneAt } from './book.ts';
 import { isShutEverywhere, modelRefusal, releaseModelProbe, shutCause } from './breakers.ts';
 import { assign, dispatchArrival, hasRoom, isKeptInTime } from './dispatch.ts';
 import { preemptFor } from './preempt.ts';
@@ -31,7 +32,10 @@ export function submit(state: SchedulerState, spec: TaskSpec): void {
   const record = classOf(state, spec);
   record.tally.arrived += 1;
   const early = refusedAtOnce(state, spec, record);
-  if (early !== null && spec.alternatives === undefined) return reject(state, spec, early);
+  if (early !== null && spec.alternatives === undefined) {
+    bookEarlyRefusal(state, spec, { outcome: early, classIndex: record.index });
+    return reject(state, spec, early);
+  }
   const task = state.records.take(spec, flowOf(state, record, spec.tenant), state.now);
   if (early === null && spec.alternatives !== undefined && beginsWithLess(state, task)) {
     state.degrading.push({ task, end: null });
@@ -43,6 +47,7 @@ export function submit(state: SchedulerState, spec: TaskSpec): void {
   else {
     if (task.reservation !== null) endReservation(state, task);
     keepPlace(state, task, refusal);
+    bookRefusal(state, task, refusal);
     reject(state, spec, refusal);
     state.records.give(task);
   }
@@ -95,6 +100,8 @@ function enterLane(state: SchedulerState, lane: Lane, task: TaskRecord): Rejecti
     return doubtful === null ? TOO_SLOW : admit(state, lane, task, doubtful);
   }
   const claimed = claimPastGate(state, lane, task);
+  expectDoneAt(task, task.submittedAt + task.etaUs + bestUs);
+  if (task.standing === 'invited') bookReturn(state, typeof claimed !== 'string');
   if (claimed === 'shed') return { ...rejection('shed', retryHint(state, lane, task)), cause: SHED_CAUSE };
   if (claimed === 'refused') {
     lane.saturatedUntil = state.now + admission.flowWaitMsMax * 1_000;
@@ -165,6 +172,7 @@ function claimPastGate(
   const standing = (task.standing ??= tallyStanding(state, task));
   const limitUs = gateUs(task, state.now, state.config);
   const waitUs = flowWaitUs(lane, task.flow);
+  expectDoneAt(task, state.now + waitUs);
   const isExempt = isOfFirstClass(task, state.config) || task.alternative >= 0;
   const share = isExempt ? 1 : waitShareOf(standing, lane.flowHere(task.flow), state.now);
   if (standing !== 'repeat') task.ladder?.noteGate(task.flow.classRecord.index, share * limitUs);

@@ -1,6 +1,7 @@
 /** Plain views of the scheduler's state for people and machines. Computed on demand, never on the hot path. */
 import type { DurationMs, NodeId, Rate, Ratio, TaskId } from '../../base/units.ts';
 import type { BreakerView } from '../health/model-breakers.ts';
+import type { EtaError } from '../ledgers/index.ts';
 import type { LimitReason } from '../capacity/concurrency.ts';
 import type { NodeState } from '../health/state.ts';
 import type { NodeSpec } from './events.ts';
@@ -93,6 +94,8 @@ export interface TaskView {
   /** Tasks of the same lane that would be dispatched before it, bounded below; 0 when next. */
   readonly position: number;
   readonly etaMs: DurationMs;
+  /** How far off such predictions were for its class lately; null before any came true. */
+  readonly etaError: EtaError | null;
   readonly gates: readonly GateView[];
   readonly nodes: readonly {
     readonly id: NodeId;

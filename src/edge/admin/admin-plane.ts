@@ -7,6 +7,7 @@ import type { Gateway } from '../../runtime/contract.ts';
 import { keylessRefusal } from '../http/guard.ts';
 import { checkedBody } from './checked-body.ts';
 import { type ConfigControl, configRoutes } from './config.ts';
+import { ledgersRoute } from './ledgers.ts';
 import { type Problem, sendJson, sendProblem, sendText } from './reply.ts';
 import { type LadderBody, ladderWish, wireLadder } from './ladder.ts';
 import type { Call, Handler, Route } from './route.ts';
@@ -165,6 +166,7 @@ function createRoutes(options: AdminPlaneOptions, scopes: Scopes): Find {
     [`${PREFIX}limits`, { scope: 'admin', methods: { GET: (call) => listLimits(call, gateway) } }],
     [`${PREFIX}ladder`, ladderRoute(options)],
     [`${PREFIX}signals`, signalsRoute(options)],
+    [`${PREFIX}ledgers`, ledgersRoute(gateway, options.wallMs)],
     [`${PREFIX}dump`, { scope: 'admin', methods: { GET: ({ res }) => sendJson(res, 200, gateway.dump()) } }],
   ]);
   for (const [path, route] of configRoutes(gateway, options.configControl))

@@ -168,6 +168,8 @@ function wireDegraded(view: RequestView): unknown {
 
 interface ToldParts extends Ending {
   readonly position: number | null;
+  /** How far off such estimates were for its class lately; null before any came true, and at the end. */
+  readonly etaError: TaskView['etaError'];
 }
 
 function isOver({ state, live }: RequestView): boolean {
@@ -175,16 +177,17 @@ function isOver({ state, live }: RequestView): boolean {
 }
 
 function endedParts(view: RequestView, surroundings: Surroundings): ToldParts {
-  return { position: 0, ...endingOf(view, surroundings) };
+  return { position: 0, etaError: null, ...endingOf(view, surroundings) };
 }
 
 /** Without a live view the scheduler has not seen the request yet: it does within its turn. */
 function liveParts(live: TaskView | undefined, nowWallMs: number): ToldParts {
   if (live === undefined)
-    return { position: null, etaMs: null, gates: [], nodes: [], unblock: 'The next turn.' };
+    return { position: null, etaMs: null, etaError: null, gates: [], nodes: [], unblock: 'The next turn.' };
   return {
     position: live.state === 'queued' ? live.position : null,
     etaMs: live.etaMs,
+    etaError: live.etaError,
     gates: live.gates.map(({ gate, sinceMs, detail }) => ({ gate, since: nowWallMs - sinceMs, detail })),
     nodes: live.nodes,
     unblock: live.unblock,

@@ -1,0 +1,3 @@
+/** The ledgers: what the scheduler books of its own mistakes, read by who tells them. */
+export type { EtaError } from './eta.ts';
+export type { LedgersView } from './view.ts';
