@@ -9,6 +9,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LLAMA_INSTALL_COMMAND, llamaEngineMissing } from '../engines/llama/installation.ts';
 import { PROMTOOL_INSTALL_COMMAND, promtoolPath } from '../test/support/promtool.ts';
+import { BROWSER_INSTALL_COMMAND, browserPath } from '../test/support/browser.ts';
 import { summarize, summaryLine, type TestReport } from './test-summary.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -19,6 +20,8 @@ const PROPERTY_SEED = '20261129';
 const NEEDS_LLAMA = /engine-(llama|gateway)/;
 /** Files whose tests ask for promtool. */
 const NEEDS_PROMTOOL = /promtool-/;
+/** Files whose tests ask for a browser. */
+const NEEDS_BROWSER = /^test\/e2e\//;
 const RUN_MS_MAX = 14 * 60_000;
 
 function runTests(reportPath: string): number {
@@ -47,6 +50,8 @@ function whyLeftOut(file: string): string {
     return `${missing}; install it with: ${LLAMA_INSTALL_COMMAND}`;
   if (promtoolPath() === undefined && NEEDS_PROMTOOL.test(file))
     return `promtool is not installed; install it with: ${PROMTOOL_INSTALL_COMMAND}`;
+  if (browserPath() === undefined && NEEDS_BROWSER.test(file))
+    return `no browser is installed; install it with: ${BROWSER_INSTALL_COMMAND}`;
   return 'the tests are marked as skipped in the file';
 }
 

@@ -27,7 +27,7 @@ interface Block {
 }
 
 export function checkFunctionLengths(files: readonly SourceFile[]): readonly Finding[] {
-  const code = files.filter((file) => file.path.endsWith('.ts'));
+  const code = files.filter((file) => /\.tsx?$/.test(file.path));
   if (code.length === 0) return [{ path: '.', line: 0, rule: 'no source file was seen' }];
   // A test file is a table of cases inside describe blocks; its length is bounded as a file.
   return code.filter((file) => !file.path.endsWith('.test.ts')).flatMap(longFunctions);

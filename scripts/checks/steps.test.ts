@@ -16,12 +16,14 @@ const CONFIGURATION = [
   '.oxlintrc.json',
   '.jscpd.json',
   'knip.json',
+  'console/tsconfig.json',
 ] as const;
 
 let folder: string;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'spillway-check-'));
+  mkdirSync(join(folder, 'console'));
   for (const name of CONFIGURATION) copyFileSync(join(ROOT, name), join(folder, name));
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
 });

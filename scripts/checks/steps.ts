@@ -39,7 +39,7 @@ export function judge(run: StepRun): Verdict {
 
 const TOOLS = fileURLToPath(new URL('../../node_modules/.bin/', import.meta.url));
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
-const COPY_FOLDERS = ['src', 'engines', 'scripts', 'bench', 'test', 'conformance'] as const;
+const COPY_FOLDERS = ['src', 'engines', 'scripts', 'bench', 'test', 'conformance', 'console'] as const;
 
 function runTool(root: string, tool: string, args: readonly string[]): { exitCode: number; output: string } {
   const run = spawnSync(join(TOOLS, tool), args, {
@@ -65,7 +65,7 @@ function typesStep(name: string, project: string, folder: string): Step {
     run: (root) => {
       const { exitCode, output } = runTool(root, 'tsc', ['-p', project, '--listFiles', '--pretty', 'false']);
       const lines = output.split('\n');
-      const isOwn = (line: string): boolean => line.startsWith(join(root, folder)) && line.endsWith('.ts');
+      const isOwn = (line: string): boolean => line.startsWith(join(root, folder)) && /\.tsx?$/.test(line);
       const filesSeen = lines.filter(isOwn).length;
       return { exitCode, filesSeen, output: lines.filter((line) => !line.startsWith('/')).join('\n') };
     },
@@ -76,7 +76,10 @@ function typesStep(name: string, project: string, folder: string): Step {
 function formatStep(root: string): StepRun {
   const run = runTool(root, 'biome', ['format', '--max-diagnostics=50', '.']);
   const reported = countIn(run.output, /Checked ([\d,]+) files?/);
-  const sources = globSync('**/*.ts', { cwd: root, exclude: ['**/node_modules/**', '**/dist/**'] }).length;
+  const sources = globSync('**/*.{ts,tsx}', {
+    cwd: root,
+    exclude: ['**/node_modules/**', '**/dist/**'],
+  }).length;
   return { ...run, filesSeen: reported === undefined ? undefined : Math.min(reported, sources) };
 }
 
@@ -141,6 +144,7 @@ function ownStep(name: string, check: (files: readonly SourceFile[]) => readonly
 export const STEPS: readonly Step[] = [
   typesStep('types', 'tsconfig.json', 'src'),
   typesStep('types of core alone', 'tsconfig.core.json', 'src/core'),
+  typesStep('types of the console', 'console/tsconfig.json', 'console/src'),
   { name: 'build', run: buildStep },
   { name: 'format', run: formatStep },
   { name: 'lint', run: lintStep },

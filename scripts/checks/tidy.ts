@@ -51,7 +51,7 @@ const KEBAB_FILE = /^[a-z0-9.]+(-[a-z0-9.]+)*$/;
 
 /** Fails when it sees no TypeScript file. */
 export function checkTidy(files: readonly SourceFile[]): readonly Finding[] {
-  const code = files.filter((file) => file.path.endsWith('.ts'));
+  const code = files.filter((file) => /\.tsx?$/.test(file.path));
   if (code.length === 0) return [{ path: '.', line: 0, rule: 'no source file was seen' }];
   return [...files.flatMap(wordFindings), ...code.flatMap(nameFindings)];
 }

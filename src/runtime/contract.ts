@@ -30,7 +30,7 @@ import type { GateCount } from '../core/admission/gates.ts';
 import type { LadderView, LadderWish } from '../core/overload/index.ts';
 import type { SignalsView } from '../core/signals/index.ts';
 import type { AttemptLimits, WorkEstimate } from '../core/scheduler/contract.ts';
-import type { NodeView, QueueView, TaskView } from '../core/scheduler/views.ts';
+import type { Accounts, NodeView, QueueView, TaskView } from '../core/scheduler/views.ts';
 import type { NodeSource } from '../ports/registry-store.ts';
 import type { TenantUsageView } from './tenant-usage.ts';
 
@@ -124,6 +124,9 @@ export interface RequestView {
   /** What the decision stood on; small on purpose, since ten thousand finished requests keep it. */
   readonly facts?: RequestFacts;
 }
+
+/** Ways to list requests. */
+export type ListedState = 'queued' | 'running' | 'ended';
 
 export interface RequestFacts {
   readonly workMs: DurationMs;
@@ -237,6 +240,10 @@ export interface Gateway {
   request(publicId: string): RequestView | undefined;
   /** What a tenant used since the start; nothing of a tenant that never came. */
   usageOf(tenant: string): TenantUsageView;
+  /** Without what explaining costs. Live ones with the oldest first, ended ones with the newest first. */
+  requests(state: ListedState, limit: number): readonly RequestView[];
+  /** What became of every request since the start. */
+  accounts(): Accounts;
   dump(): unknown;
   /** The gateway's own survival: refuse this many of the lowest classes. */
   setSurvival(shedClasses: number): void;

@@ -196,6 +196,11 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
       return viewRow(row, publicId, { monoUs: now(), wallMs: clock.wallMs() }, live);
     },
     usageOf: (tenant) => usage.of(tenant),
+    requests(listed, limit) {
+      const anchor = { monoUs: now(), wallMs: clock.wallMs() };
+      return table.list(listed, limit).map((row) => viewRow(row, table.publicId(row.id), anchor, undefined));
+    },
+    accounts: () => scheduler.accounts(),
     dump: () => ({
       ready: state.ready,
       scheduler: scheduler.dump(now()),

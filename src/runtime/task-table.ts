@@ -25,6 +25,7 @@ import type {
   EarlyAnswer,
   EarlyRefusal,
   JoinedEnd,
+  ListedState,
   RequestFacts,
   RequestView,
   SubmitSpec,
@@ -218,6 +219,25 @@ export class TaskTable {
 
   *liveRows(): IterableIterator<TaskRow> {
     for (const row of this.#rows.values()) if (isLive(row)) yield row;
+  }
+
+  /** At most `limit`: live ones with the oldest first, ended ones with the newest first. */
+  list(state: ListedState, limit: number): readonly TaskRow[] {
+    if (state === 'ended') return this.#newestFinished(limit);
+    const rows: TaskRow[] = [];
+    for (const row of this.liveRows()) {
+      if (rows.length >= limit) break;
+      if (stateOf(row) === state) rows.push(row);
+    }
+    return rows;
+  }
+
+  #newestFinished(limit: number): readonly TaskRow[] {
+    const count = this.#finished.length;
+    return Array.from({ length: Math.min(limit, count) }, (_, back) => {
+      const id = this.#finished[(this.#oldest + count - 1 - back) % count] as TaskId;
+      return this.#rows.get(id) as TaskRow;
+    });
   }
 
   /** Moves a row whose end is complete into the ring; the oldest finished row leaves. */

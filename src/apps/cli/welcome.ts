@@ -15,6 +15,7 @@ export function welcome(facts: WelcomeFacts): string {
   const { gateway, dataUrl, adminUrl } = started;
   const lines = [`Spillway listens on ${dataUrl}`];
   if (adminUrl !== dataUrl) lines.push(`Admin plane on ${adminUrl}`);
+  lines.push(`Console on ${adminUrl}/console`);
   if (adminTokenFile !== '')
     lines.push(
       `Admin token in ${adminTokenFile} (mode 0600); spillway nodes|queue|explain find it by themselves`,

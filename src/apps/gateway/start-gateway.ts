@@ -28,6 +28,7 @@ import type { Gateway } from '../../runtime/contract.ts';
 import type { GivenNode } from '../../runtime/fleet/membership.ts';
 import { createGateway } from '../../runtime/gateway.ts';
 import { type RuntimeLog, SILENT_LOG } from '../../runtime/log.ts';
+import { createConsoleFiles } from './console-files.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './gateway-metrics.ts';
 import { listenOn, urlOf } from './listen.ts';
 import { startTracingOf } from './tracing.ts';
@@ -153,6 +154,7 @@ function tokensFor(folder: string, adminToken: string | undefined): Tokens {
 interface Parts {
   readonly gateway: Gateway;
   readonly dataPlane: DataPlane;
+  readonly admin: AdminPlane;
   readonly adminServer: Server | undefined;
   readonly survival: Survival;
   readonly tracing: StartedTracing | undefined;
@@ -190,6 +192,7 @@ function assemble({ gateway, transport, tracing }: Started, tokens: Tokens, opti
     metricsContentType: metrics.contentType,
     ...(options.configControl === undefined ? {} : { configControl: options.configControl(gateway) }),
     wallMs: Date.now,
+    consoleFiles: createConsoleFiles(),
     onError: (error) =>
       log.error(
         { reason: error instanceof Error ? error.message : String(error) },
@@ -209,6 +212,7 @@ function assemble({ gateway, transport, tracing }: Started, tokens: Tokens, opti
   return {
     gateway,
     dataPlane,
+    admin,
     adminServer: hasOwnPort ? adminServer(admin, config) : undefined,
     survival,
     tracing,
@@ -265,15 +269,16 @@ function stopper(parts: Parts, folder: string): () => Promise<void> {
 }
 
 async function stop(
-  { gateway, dataPlane, adminServer: admin, survival, tracing }: Parts,
+  { gateway, dataPlane, admin, adminServer: ownServer, survival, tracing }: Parts,
   folder: string,
 ): Promise<void> {
   await gateway.shutdown();
   survival.stop();
-  const closed = Promise.all([dataPlane.close(), closeServer(admin)]);
+  admin.close();
+  const closed = Promise.all([dataPlane.close(), closeServer(ownServer)]);
   const cut = setTimeout(() => {
     dataPlane.destroy();
-    admin?.closeAllConnections();
+    ownServer?.closeAllConnections();
   }, CLOSE_MS);
   await closed;
   clearTimeout(cut);

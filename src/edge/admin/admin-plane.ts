@@ -8,14 +8,17 @@ import { keylessRefusal } from '../http/guard.ts';
 import { checkedBody } from './checked-body.ts';
 import { type ConfigControl, configRoutes } from './config.ts';
 import { ledgersRoute } from './ledgers.ts';
+import { type ConsoleFiles, ownsConsole, serveConsole } from './console.ts';
 import { type Problem, sendJson, sendProblem, sendText } from './reply.ts';
+import { requestListRoute } from './request-list.ts';
+import { type Call, type Handler, numberOf, type Route } from './route.ts';
 import { type LadderBody, ladderWish, wireLadder } from './ladder.ts';
-import type { Call, Handler, Route } from './route.ts';
 import type { NodePatch } from './schemas.ts';
 import { bearerOf, createScopes, type ScopeDigests, type Scopes } from './scopes.ts';
 import { leftRatio, wireLimiter } from './limits.ts';
 import { wireSignals } from './signals.ts';
 import { wireNode, wireRequest } from './views.ts';
+import { createWatch, type Watch } from './watch.ts';
 
 export interface AdminPlaneOptions {
   readonly gateway: Gateway;
@@ -26,6 +29,7 @@ export interface AdminPlaneOptions {
   /** Absent: nothing changes the configuration. */
   readonly configControl?: ConfigControl;
   wallMs(): number;
+  readonly consoleFiles: ConsoleFiles;
   /** A port failed while a request was answered. */
   onError?(error: unknown): void;
 }
@@ -34,6 +38,8 @@ export interface AdminPlane {
   /** Whether this request belongs to the admin plane; the target is the raw request target. */
   owns(target: string): boolean;
   handle(req: IncomingMessage, res: ServerResponse): void;
+  /** Ends the answers that would never end by themselves. */
+  close(): void;
 }
 
 const PREFIX = '/spillway/v1/';
@@ -47,11 +53,12 @@ const REASONS_LIMIT_MAX = 1_000;
 
 export function createAdminPlane(options: AdminPlaneOptions): AdminPlane {
   const scopes = createScopes(options.digests);
-  const find = createRoutes(options, scopes);
+  const watch = createWatch({ gateway: options.gateway, wallMs: options.wallMs });
+  const find = createRoutes(options, scopes, watch);
   return {
     owns(target) {
       const path = pathOf(target);
-      if (OPEN_ROUTES.has(path) || path === '/metrics') return true;
+      if (OPEN_ROUTES.has(path) || path === '/metrics' || ownsConsole(path)) return true;
       if (!path.startsWith(PREFIX)) return false;
       const rest = path.slice(PREFIX.length);
       return rest === 'promises/ledger' || !TENANT_ROUTES.test(rest);
@@ -62,6 +69,7 @@ export function createAdminPlane(options: AdminPlaneOptions): AdminPlane {
         sendProblem(res, { status: 400, reason: 'bad-request', detail: 'The request target is no path' });
       else void answer(call, options, scopes, find);
     },
+    close: () => watch.close(),
   };
 }
 
@@ -83,6 +91,7 @@ async function answer(call: Call, options: AdminPlaneOptions, scopes: Scopes, fi
   const refusal = browserRefusal(req, options.gateway);
   if (refusal !== '') return sendProblem(res, { status: 403, reason: 'forbidden', detail: refusal });
   if (OPEN_ROUTES.has(path)) return probe(call, options.gateway);
+  if (ownsConsole(path)) return serveConsole(req, res, { path, files: options.consoleFiles });
   const found = find(path);
   if (found === undefined) {
     const status = scopes.allows(call.bearer, 'admin') ? NOT_FOUND : UNAUTHENTICATED;
@@ -141,7 +150,7 @@ function probe(call: Call, gateway: Gateway): void {
 
 type Find = (path: string) => { readonly route: Route; readonly id: string } | undefined;
 
-function createRoutes(options: AdminPlaneOptions, scopes: Scopes): Find {
+function createRoutes(options: AdminPlaneOptions, scopes: Scopes, watch: Watch): Find {
   const { gateway } = options;
   const fixed = new Map<string, Route>([
     ['/metrics', { scope: 'metrics', methods: { GET: (call) => metrics(call, options) } }],
@@ -167,6 +176,8 @@ function createRoutes(options: AdminPlaneOptions, scopes: Scopes): Find {
     [`${PREFIX}ladder`, ladderRoute(options)],
     [`${PREFIX}signals`, signalsRoute(options)],
     [`${PREFIX}ledgers`, ledgersRoute(gateway, options.wallMs)],
+    [`${PREFIX}watch`, watch.route],
+    [`${PREFIX}requests`, requestListRoute(gateway)],
     [`${PREFIX}dump`, { scope: 'admin', methods: { GET: ({ res }) => sendJson(res, 200, gateway.dump()) } }],
   ]);
   for (const [path, route] of configRoutes(gateway, options.configControl))
@@ -212,26 +223,13 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** A whole number of the query inside its bounds; what is no number counts as absent. */
-function numberOf(
-  query: URLSearchParams,
-  name: string,
-  bounds: { readonly fallback: number; readonly max: number },
-): number {
-  const text = query.get(name) ?? '';
-  return /^\d{1,9}$/.test(text) ? Math.min(Number(text), bounds.max) : bounds.fallback;
-}
-
 async function metrics(call: Call, options: AdminPlaneOptions): Promise<void> {
   sendText(call.res, 200, options.metricsContentType, await options.renderMetrics());
 }
 
 /** Sorted by id, so that a page can name the id after which the next one starts. */
 function listNodes({ res, query }: Call, gateway: Gateway): void {
-  const limit = Math.max(
-    1,
-    numberOf(query, 'limit', { fallback: NODES_LIMIT_DEFAULT, max: NODES_LIMIT_MAX }),
-  );
+  const limit = numberOf(query, 'limit', { fallback: NODES_LIMIT_DEFAULT, min: 1, max: NODES_LIMIT_MAX });
   const after = query.get('after') ?? '';
   const sorted = gateway.nodes().toSorted((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
   const rest = after === '' ? sorted : sorted.filter((row) => row.id > after);
@@ -242,10 +240,7 @@ function listNodes({ res, query }: Call, gateway: Gateway): void {
 
 /** The scarcest first: an operator asks who is at a limit. */
 function listLimits({ res, query }: Call, gateway: Gateway): void {
-  const limit = Math.max(
-    1,
-    numberOf(query, 'limit', { fallback: NODES_LIMIT_DEFAULT, max: NODES_LIMIT_MAX }),
-  );
+  const limit = numberOf(query, 'limit', { fallback: NODES_LIMIT_DEFAULT, min: 1, max: NODES_LIMIT_MAX });
   const rows = gateway.limits();
   const sorted = rows.toSorted((a, b) => leftRatio(a) - leftRatio(b));
   sendJson(res, 200, { limits: sorted.slice(0, limit).map(wireLimiter), total: rows.length });

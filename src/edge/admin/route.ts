@@ -1,4 +1,4 @@
-/** What a route of the admin plane is: who may call it, and what answers by method. */
+/** What a path of the admin plane is: who may call it, and what answers each method. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Scope } from './scopes.ts';
 
@@ -17,4 +17,15 @@ export interface Route {
   /** `node`: the handler itself checks the credential. */
   readonly scope: Scope | 'node';
   readonly methods: Readonly<Record<string, Handler>>;
+}
+
+/** A whole number of the query inside its bounds; what is no number counts as absent. */
+export function numberOf(
+  query: URLSearchParams,
+  name: string,
+  bounds: { readonly fallback: number; readonly max: number; readonly min?: number },
+): number {
+  const text = query.get(name) ?? '';
+  const { fallback, max, min = 0 } = bounds;
+  return Math.max(min, /^\d{1,9}$/.test(text) ? Math.min(Number(text), max) : fallback);
 }
