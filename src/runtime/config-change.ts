@@ -33,6 +33,7 @@ export function mergeConfig(current: GatewayConfig, next: GatewayConfig): Config
   if (current.scheduler.seed !== next.scheduler.seed) needsRestart.push('seed');
   if (current.scheduler.policy !== next.scheduler.policy) needsRestart.push('policy');
   if (differs(current.tracing, next.tracing)) needsRestart.push('tracing');
+  if (differs(current.journal, next.journal)) needsRestart.push('journal');
   // Whether keys are asked for decides where the gateway may listen.
   const isOpen = (config: GatewayConfig): boolean => config.tenants.length === 0;
   if (isOpen(current) !== isOpen(next)) needsRestart.push('tenants');
@@ -42,6 +43,7 @@ export function mergeConfig(current: GatewayConfig, next: GatewayConfig): Config
     server: serverInForce(current.server, next.server),
     state: current.state,
     tracing: current.tracing,
+    journal: current.journal,
     tenants: isOpen(current) === isOpen(next) ? next.tenants : current.tenants,
   };
   return { config: Object.freeze(config), needsRestart };

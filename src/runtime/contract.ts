@@ -32,7 +32,11 @@ import type { SignalsView } from '../core/signals/index.ts';
 import type { AttemptLimits, WorkEstimate } from '../core/scheduler/contract.ts';
 import type { Accounts, NodeView, QueueView, TaskView } from '../core/scheduler/views.ts';
 import type { NodeSource } from '../ports/registry-store.ts';
+import type { DecisionsView, DecisionView } from './journal/decision-view.ts';
+import type { JournalStatus } from './journal/journal-recorder.ts';
 import type { TenantUsageView } from './tenant-usage.ts';
+
+export type { DecisionsView, DecisionView };
 
 export interface Assignment {
   readonly nodeId: NodeId;
@@ -121,6 +125,8 @@ export interface RequestView {
     readonly done: DurationMs;
   };
   readonly live?: TaskView;
+  /** What was decided about it and is still remembered, the oldest first. */
+  readonly decisions?: readonly DecisionView[];
   /** What the decision stood on; small on purpose, since ten thousand finished requests keep it. */
   readonly facts?: RequestFacts;
 }
@@ -238,6 +244,10 @@ export interface Gateway {
   /** The public id of a request's number. */
   publicId(taskId: TaskId): string;
   request(publicId: string): RequestView | undefined;
+  /** The decisions after this number, the oldest first. */
+  decisions(since: number, limit: number): DecisionsView;
+  /** How the journal goes; undefined where none is kept. */
+  journal(): JournalStatus | undefined;
   /** What a tenant used since the start; nothing of a tenant that never came. */
   usageOf(tenant: string): TenantUsageView;
   /** Without what explaining costs. Live ones with the oldest first, ended ones with the newest first. */

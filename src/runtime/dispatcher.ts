@@ -21,7 +21,7 @@ import type { RuntimeClock } from './clock.ts';
 import type { Assignment, SubmitSpec, TaskListener } from './contract.ts';
 import type { EventLoop } from './event-loop.ts';
 import { type RuntimeLog, reasonOf } from './log.ts';
-import { SubmittedTask } from './submitted-task.ts';
+import { type FingerprintAsked, SubmittedTask } from './submitted-task.ts';
 import { isLive, type TaskRow, TaskRow as Row, type TaskTable } from './task-table.ts';
 import type { TenantUsage } from './tenant-usage.ts';
 
@@ -56,6 +56,7 @@ export interface DispatcherOptions {
   readonly log: RuntimeLog;
   /** Bounds on the silence of the attempt that was just assigned. */
   readonly silence: (taskId: TaskId) => AttemptLimits;
+  readonly fingerprintAsked: FingerprintAsked;
   /** Called when the last live request has ended. */
   readonly onIdle: () => void;
 }
@@ -68,6 +69,7 @@ export class Dispatcher {
   readonly #nodes: NodeDesk;
   readonly #log: RuntimeLog;
   readonly #silence: (taskId: TaskId) => AttemptLimits;
+  readonly #fingerprintAsked: FingerprintAsked;
   readonly #onIdle: () => void;
   #loop: EventLoop | undefined;
   #releasedTwice = 0;
@@ -80,6 +82,7 @@ export class Dispatcher {
     this.#nodes = options.nodes;
     this.#log = options.log;
     this.#silence = options.silence;
+    this.#fingerprintAsked = options.fingerprintAsked;
     this.#onIdle = options.onIdle;
   }
 
@@ -95,7 +98,7 @@ export class Dispatcher {
   submit(spec: SubmitSpec, listener: TaskListener): { readonly taskId: TaskId; readonly publicId: string } {
     const id = this.#table.nextId();
     this.#table.add(new Row(id, spec, listener));
-    this.#post({ kind: 'submit', task: new SubmittedTask(id, spec) });
+    this.#post({ kind: 'submit', task: new SubmittedTask(id, spec, this.#fingerprintAsked) });
     return { taskId: id, publicId: this.#table.publicId(id) };
   }
 

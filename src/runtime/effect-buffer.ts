@@ -66,8 +66,13 @@ export class EffectBuffer implements EffectSink {
 
   /** Performs everything in order, then forgets it. The performer must not apply another event meanwhile. */
   drain(performer: EffectPerformer): void {
-    for (let i = 0; i < this.#length; i += 1) this.#perform(i, performer);
+    this.show(performer);
     this.#clear();
+  }
+
+  /** Calls the performer with everything in order, and keeps it. */
+  show(performer: EffectPerformer): void {
+    for (let i = 0; i < this.#length; i += 1) this.#perform(i, performer);
   }
 
   #push(kind: EffectKind, taskId: TaskId, nodeId: NodeId): void {

@@ -22,11 +22,18 @@ const SETTLED: Promise<void> = Promise.resolve();
 
 const TICK: SchedulerEvent = Object.freeze({ kind: 'tick' });
 
+/** Sees each event before it is applied, and what it led to before that is performed. */
+export interface LoopRecorder {
+  event(event: SchedulerEvent, now: MonoUs): void;
+  effects(effects: EffectBuffer): void;
+}
+
 /** A class, since it is the hot object that every request passes four times. */
 export class EventLoop {
   readonly #scheduler: Scheduler;
   readonly #clock: RuntimeClock;
   readonly #performer: EffectPerformer;
+  readonly #recorder: LoopRecorder | undefined;
   readonly #effects = new EffectBuffer();
   readonly #events: SchedulerEvent[] = [];
   readonly #drainLater: () => void;
@@ -37,10 +44,15 @@ export class EventLoop {
   #wakeAt: MonoUs = Number.POSITIVE_INFINITY;
   #cancelTimer: CancelTimer | undefined;
 
-  constructor(scheduler: Scheduler, clock: RuntimeClock, performer: EffectPerformer) {
+  constructor(
+    scheduler: Scheduler,
+    clock: RuntimeClock,
+    around: { readonly performer: EffectPerformer; readonly recorder?: LoopRecorder | undefined },
+  ) {
     this.#scheduler = scheduler;
     this.#clock = clock;
-    this.#performer = performer;
+    this.#performer = around.performer;
+    this.#recorder = around.recorder;
     this.#now = clock.nowUs();
     this.#drainLater = () => {
       this.#asked = false;
@@ -92,8 +104,11 @@ export class EventLoop {
   #step(event: SchedulerEvent): void {
     const now = this.#clock.nowUs();
     if (now > this.#now) this.#now = now;
+    this.#recorder?.event(event, this.#now);
     this.#scheduler.apply(event, this.#now, this.#effects);
-    if (this.#effects.length > 0) this.#effects.drain(this.#performer);
+    if (this.#effects.length === 0) return;
+    this.#recorder?.effects(this.#effects);
+    this.#effects.drain(this.#performer);
   }
 
   #arm(): void {

@@ -18,11 +18,15 @@ import { createSystemClock, type RuntimeClock } from './clock.ts';
 import { mergeConfig } from './config-change.ts';
 import type { Gateway } from './contract.ts';
 import { Dispatcher } from './dispatcher.ts';
+import type { EffectPerformer } from './effect-buffer.ts';
 import { EventLoop } from './event-loop.ts';
 import { createFleet } from './fleet/fleet.ts';
 import type { GivenNode } from './fleet/membership.ts';
 import { createModelNames } from './fleet/model-names.ts';
 import type { NameResolver } from './fleet/node-url.ts';
+import { JournalRecorder, type JournalOptions } from './journal/journal-recorder.ts';
+import { decisionsView, decisionView } from './journal/decision-view.ts';
+import { Recording } from './journal/recording.ts';
 import { type RuntimeLog, reasonOf, SILENT_LOG } from './log.ts';
 import { type SignalsWatch, watchSignals } from './signals-watch.ts';
 import { isLive, TaskTable, viewRow } from './task-table.ts';
@@ -30,6 +34,8 @@ import { TenantUsage } from './tenant-usage.ts';
 
 /** Time for attempts that were cut at the drain limit to report their end. */
 const CUT_GRACE_MS = 1_000;
+/** Decisions that are told of one request: the last ones. */
+const DECISIONS_PER_REQUEST_MAX = 64;
 
 export interface GatewayOptions {
   readonly config: GatewayConfig;
@@ -41,6 +47,8 @@ export interface GatewayOptions {
   readonly telemetry?: DeviceTelemetry;
   /** Nodes that are not in the configuration: from the command line, or found on this machine. */
   readonly givenNodes?: readonly GivenNode[];
+  /** Keeps a journal of everything that happens to the scheduler. */
+  readonly journal?: JournalOptions | undefined;
   readonly clock?: RuntimeClock;
   readonly log?: RuntimeLog;
   readonly resolveName?: NameResolver;
@@ -62,6 +70,7 @@ interface Parts {
   readonly table: TaskTable;
   readonly dispatcher: Dispatcher;
   readonly usage: TenantUsage;
+  readonly recording: Recording;
   readonly fleet: ReturnType<typeof createFleet>;
   readonly names: ReturnType<typeof createModelNames>;
   readonly state: GatewayState;
@@ -87,6 +96,7 @@ function assemble(options: GatewayOptions): Parts {
     onIdle: () => {},
   };
   const names = createModelNames(options.config.scheduler.models);
+  const recording = recordingOf(options, clock);
   const usage = new TenantUsage(clock.wallMs());
   const table = new TaskTable(usage);
   const fleet = createFleet({
@@ -109,9 +119,10 @@ function assemble(options: GatewayOptions): Parts {
     nodes: fleet,
     log,
     silence: (taskId) => options.scheduler.attemptLimits(taskId),
+    fingerprintAsked: (taskId, fingerprint) => recording.fingerprint(taskId, fingerprint),
     onIdle: () => state.onIdle(),
   });
-  const loop = new EventLoop(options.scheduler, clock, {
+  const performer: EffectPerformer = {
     admitted: (taskId) => dispatcher.admitted(taskId),
     assign: (taskId, nodeId, attempt) => dispatcher.assign(taskId, nodeId, attempt),
     degraded: (taskId, step) => dispatcher.degraded(taskId, step),
@@ -119,14 +130,23 @@ function assemble(options: GatewayOptions): Parts {
     outcome: (taskId, outcome) => dispatcher.outcome(taskId, outcome),
     nodeState: (nodeId, nodeState) => fleet.nodeState(nodeId, nodeState),
     nodeDrained: (nodeId) => fleet.nodeDrained(nodeId),
-  });
+  };
+  const loop = new EventLoop(options.scheduler, clock, { performer, recorder: recording });
   dispatcher.tie(loop);
   const signals = watchSignals({
     scheduler: options.scheduler,
     clock,
     outside: () => ({ staleReadings: fleet.staleReadings() }),
   });
-  return { clock, log, loop, table, dispatcher, usage, fleet, names, state, signals };
+  return { clock, log, loop, table, dispatcher, usage, recording, fleet, names, state, signals };
+}
+
+function recordingOf({ scheduler, config, journal }: GatewayOptions, clock: RuntimeClock): Recording {
+  const start = { clock, config: config.scheduler };
+  return new Recording(
+    scheduler,
+    journal === undefined ? undefined : new JournalRecorder(journal, scheduler, start),
+  );
 }
 
 async function resolveByDns(host: string): Promise<readonly string[]> {
@@ -136,8 +156,10 @@ async function resolveByDns(host: string): Promise<readonly string[]> {
 
 function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
   const { scheduler } = options;
-  const { clock, log, loop, table, dispatcher, usage, fleet, names, state, signals } = parts;
+  const { clock, log, loop, table, dispatcher, usage, recording, fleet, names, state, signals } = parts;
   const now = (): MonoUs => clock.nowUs();
+  // One for all decisions, so that each is told with the same instant whenever somebody asks.
+  const startedAt = { monoUs: now(), wallMs: clock.wallMs() };
   return {
     get config() {
       return state.config;
@@ -160,7 +182,10 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
     attemptEnded: (taskId, result, attempt) => dispatcher.attemptEnded(taskId, result, attempt),
     estimate: (model, shape) => scheduler.estimate(model, shape),
     keepsPrompts: (model) => scheduler.keepsPrompts(model),
-    learn: (model, shape, usage) => scheduler.learn(model, shape, usage),
+    learn(model, shape, usage) {
+      recording.learn(model, shape, usage);
+      scheduler.learn(model, shape, usage);
+    },
     classDeadlineUs: (className, stream) => scheduler.classDeadlineUs(className, stream),
     resolveModel: (name) => names.resolve(name),
     models: () => names.list(),
@@ -193,8 +218,17 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
       const row = table.find(publicId);
       if (row === undefined) return undefined;
       const live = isLive(row) ? scheduler.explain(row.id, now()) : undefined;
-      return viewRow(row, publicId, { monoUs: now(), wallMs: clock.wallMs() }, live);
+      const anchor = { monoUs: now(), wallMs: clock.wallMs() };
+      const rows = recording.ring.of(row.id, DECISIONS_PER_REQUEST_MAX);
+      const decisions = rows.map((each) => decisionView(each, startedAt, table));
+      return { ...viewRow(row, publicId, anchor, live), decisions };
     },
+    decisions: (since, limit) =>
+      decisionsView(recording.ring.page(since, limit), since, {
+        anchor: startedAt,
+        table,
+      }),
+    journal: () => recording.journal?.status(),
     usageOf: (tenant) => usage.of(tenant),
     requests(listed, limit) {
       const anchor = { monoUs: now(), wallMs: clock.wallMs() };
@@ -204,7 +238,12 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
     dump: () => ({
       ready: state.ready,
       scheduler: scheduler.dump(now()),
-      runtime: { liveRequests: table.live, ...dispatcher.counters(), ...fleet.counters() },
+      runtime: {
+        liveRequests: table.live,
+        ...dispatcher.counters(),
+        ...fleet.counters(),
+        journal: recording.journal?.status() ?? null,
+      },
       nodes: fleet.rows(),
     }),
     setSurvival(shedClasses) {
@@ -228,7 +267,7 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
 }
 
 async function shutdown(options: GatewayOptions, parts: Parts): Promise<void> {
-  const { clock, log, loop, table, dispatcher, fleet, state, signals } = parts;
+  const { clock, log, loop, table, dispatcher, recording, fleet, state, signals } = parts;
   state.ready = false;
   loop.applyNow({ kind: 'shutdown' });
   await idle(parts, state.config.server.drainMs);
@@ -244,6 +283,7 @@ async function shutdown(options: GatewayOptions, parts: Parts): Promise<void> {
   fleet.stop();
   await fleet.flush();
   loop.stop();
+  await recording.journal?.close();
   try {
     await options.transport.shutdown();
   } catch (thrown) {

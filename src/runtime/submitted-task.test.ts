@@ -31,14 +31,14 @@ class Lazy implements SubmitSpec {
 describe('SubmittedTask', () => {
   it('does not ask for a fingerprint before somebody needs it', () => {
     const spec = new Lazy(1_000);
-    const task = saneTask(new SubmittedTask(1, spec), 2_000);
+    const task = saneTask(new SubmittedTask(1, spec, () => {}), 2_000);
     expect(spec.asked).toBe(0);
     expect(task.fingerprint).toBe('f');
     expect(task.deadlineAt).toBe(6_000);
   });
 
   it('keeps its fingerprint when its numbers are brought into range', () => {
-    const task = saneTask(new SubmittedTask(1, new Lazy(Number.NaN)), 2_000);
+    const task = saneTask(new SubmittedTask(1, new Lazy(Number.NaN), () => {}), 2_000);
     expect(task.workUs).toBeGreaterThan(0);
     expect(task.fingerprint).toBe('f');
   });

@@ -5,6 +5,9 @@ import type { Needs } from '../core/request/needs.ts';
 import type { TaskPrefix, TaskSpec } from '../core/request/task.ts';
 import type { SubmitSpec } from './contract.ts';
 
+/** Called whenever the scheduler asks: its decisions depend on the answer. */
+export type FingerprintAsked = (taskId: TaskId, fingerprint: string) => void;
+
 /** A class, since a fingerprint may cost much more than all the rest, and is asked for seldom. */
 export class SubmittedTask implements TaskSpec {
   readonly id: TaskId;
@@ -24,8 +27,9 @@ export class SubmittedTask implements TaskSpec {
   readonly retryCount: number;
   readonly prefix: TaskPrefix | undefined;
   readonly #submitted: SubmitSpec;
+  readonly #asked: FingerprintAsked;
 
-  constructor(id: TaskId, spec: SubmitSpec) {
+  constructor(id: TaskId, spec: SubmitSpec, asked: FingerprintAsked) {
     this.id = id;
     this.className = spec.className;
     this.tenant = spec.tenant;
@@ -43,9 +47,12 @@ export class SubmittedTask implements TaskSpec {
     this.retryCount = spec.retryCount ?? 0;
     this.prefix = spec.prefix;
     this.#submitted = spec;
+    this.#asked = asked;
   }
 
   get fingerprint(): string {
-    return this.#submitted.fingerprint;
+    const { fingerprint } = this.#submitted;
+    this.#asked(this.id, fingerprint);
+    return fingerprint;
   }
 }

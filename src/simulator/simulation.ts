@@ -15,7 +15,7 @@ import type { AttemptResult, FailureKind, Outcome } from '../core/request/outcom
 import type { EffectSink } from '../core/scheduler/effects.ts';
 import type { NodeMemory, SchedulerEvent } from '../core/scheduler/events.ts';
 import type { Clients, ClientSink, Request } from './clients/clients.ts';
-import { DecisionHash } from './decision-hash.ts';
+import { DecisionHash } from '../base/decision-hash.ts';
 import { EventQueue } from './event-queue.ts';
 import type { MachineSink } from './machines/machine.ts';
 import type { AttemptEnd, JobEnd, Observer } from './observer.ts';

@@ -120,6 +120,56 @@ describe('explain of a request that lives', () => {
   });
 });
 
+describe('what was decided about a request', () => {
+  test('is told with the nodes that were compared, page by page over the decisions, and in plain words', async () => {
+    const held = heldNode();
+    const [one, two] = [await bench.node(held.script), await bench.node(held.script)];
+    const nodes = [nodeAt('one', one, { slots: 1 }), nodeAt('two', two, { slots: 1 })];
+    const started = await bench.gateway({ nodes, models: MODELS });
+    const submit = vi.spyOn(started.gateway, 'submit');
+    const deadline = { ...tiny, headers: { 'x-spillway-deadline-ms': '60000' } };
+    const answers = [chat(started.dataUrl, deadline), chat(started.dataUrl, deadline)];
+    await vi.waitUntil(() => held.waiting === 2);
+    answers.push(chat(started.dataUrl, deadline));
+    await vi.waitUntil(() => submit.mock.results.length === 3);
+    await vi.waitUntil(() => {
+      held.release();
+      return started.gateway.queue().depth + started.gateway.queue().running === 0;
+    });
+    const ids = (await Promise.all(answers)).map(idOf);
+    const last = await explain(started, ids[2] as string);
+    const decisions = last['decisions'] as Record<string, unknown>[];
+    expect(decisions.map((row) => row['kind'])).toEqual(
+      expect.arrayContaining(['admitted', 'queued', 'placed', 'sent', 'first-byte', 'done']),
+    );
+    expect(decisions.find((row) => row['kind'] === 'queued')).toMatchObject({ refusals: { 'no-room': 2 } });
+    const placed = decisions.find((row) => row['kind'] === 'placed');
+    const node = { id: expect.any(String), doneMs: expect.any(Number) };
+    expect(placed).toMatchObject({ attempt: 1, task: ids[2], node: expect.any(String), nodes: [node, node] });
+    const url = `${started.adminUrl}/spillway/v1/decisions`;
+    const all: Record<string, unknown>[] = [];
+    for (let since = 0, pages = 0; pages < 50; pages++) {
+      const page = await call(`${url}?since=${since}&limit=7`, { token: started.adminToken });
+      const { next, oldest, dropped } = page.json as { next: number; oldest: number; dropped: number };
+      expect([oldest, dropped]).toEqual([1, 0]);
+      const rows = page.json['decisions'] as Record<string, unknown>[];
+      if (rows.length === 0) break;
+      all.push(...rows);
+      since = next;
+    }
+    expect(all.map((row) => row['seq'])).toEqual(all.map((_, index) => index + 1));
+    expect(all.filter((row) => row['task'] === ids[2])).toEqual(decisions);
+    expect(all.filter((row) => row['kind'] === 'node-joined').map((row) => row['node'])).toEqual([
+      'one',
+      'two',
+    ]);
+    const args = ['explain', ids[2] as string, '--url', started.adminUrl, '--token', started.adminToken];
+    const words = (await cli.cli(args)).stdout;
+    expect(words).toMatch(/placed {4}on (one|two); done soonest on (one|two) .*(one|two)/);
+    expect(words).toContain('nodes could not take it: 2 no-room');
+  });
+});
+
 describe('explain of a request that has ended', () => {
   test('tells where it was served', async () => {
     const node = await bench.node((res) => sendJson(res, 200, completion('hello')));

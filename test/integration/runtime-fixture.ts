@@ -220,6 +220,8 @@ export function createPlainScheduler(): PlainScheduler {
     estimate: () => ({ workUs: 1, firstByteWorkUs: 1, contextTokens: 0, tokens: 0, promptTokens: 0 }),
     keepsPrompts: () => false,
     learn() {},
+    watch() {},
+    waiting: () => [],
     classDeadlineUs: () => 1_000_000,
     accounts: () => ({
       arrived: 0,

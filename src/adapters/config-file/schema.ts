@@ -310,6 +310,12 @@ export const configSchema: z.ZodObject<Shape> = z
       })
       .meta({ description: 'Beacons of browsers: what users saw.' })
       .optional(),
+    journal: z
+      .strictObject({
+        folder: text('Folder of the journal of everything that happens; empty: none is kept.').optional(),
+        ...section('journal'),
+      })
+      .optional(),
     state: z
       .strictObject({
         folder: text('Folder of the registry, keys and the admin token; empty: memory only.').optional(),

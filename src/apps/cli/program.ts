@@ -54,6 +54,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.`,
     );
   addServe(program, environment, finish);
   addSimulate(program, finish);
+  addReplay(program, finish);
   addViews(program, environment, finish);
   addLadder(program, environment, finish);
   addConfig(program, environment, finish);
@@ -150,6 +151,26 @@ function addSimulate(program: Command, finish: Finish): void {
     .addHelpText('after', SIMULATE_HELP)
     .action(async (file, options) => finish(await (await import('./simulate.ts')).simulate(file, options)));
 }
+
+function addReplay(program: Command, finish: Finish): void {
+  program
+    .command('replay')
+    .description('whether the scheduler decides again what a journal says that it decided')
+    .argument('<journal>', 'a segment, or the folder of a journal: then its newest run')
+    .option('--json', 'one JSON document on standard output')
+    .addHelpText('after', REPLAY_HELP)
+    .action(async (path, options) => finish(await (await import('./replay.ts')).replay(path, options)));
+}
+
+const REPLAY_HELP = `
+A gateway with journal.folder in its configuration records everything that happens to its scheduler. Replaying it
+gives the same decisions, or tells the first one that is not the same.
+
+Examples:
+  spillway replay /var/lib/spillway/journal
+  spillway demo --quick --journal demo.jsonl && spillway replay demo.jsonl
+
+Exit codes: 0 every decision is the same, 1 one differs or the journal is damaged, 2 wrong usage.`;
 
 function names(text: string): readonly string[] {
   return text.split(',').map((name) => name.trim());

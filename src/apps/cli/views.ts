@@ -1,5 +1,6 @@
 /** `spillway nodes`, `queue` and `explain`: a running gateway, for people or as the JSON of its admin plane. */
 import type { WireNode } from '../../edge/admin/views.ts';
+import type { DecisionView } from '../../runtime/contract.ts';
 import { type AdminOptions, askAdmin } from './admin-client.ts';
 import { DONE } from './exit.ts';
 import { duration, LINE_WIDTH, say, sayJson, table, wrapped } from './output.ts';
@@ -118,6 +119,7 @@ interface Explanation {
   readonly gates: readonly { readonly gate: string; readonly since: number; readonly detail: string }[];
   readonly nodes: readonly ExplainedNode[];
   readonly nodesTotal: number;
+  readonly decisions: readonly DecisionView[];
   readonly unblock: string;
 }
 
@@ -164,8 +166,24 @@ export function explanation(answer: Explanation): string {
     lines.push(
       entry('', `and ${more} more: GET /spillway/v1/requests/ID?nodesOffset=${answer.nodes.length}`),
     );
+  for (const line of placementLines(answer)) lines.push(line);
   if (answer.unblock !== '') lines.push(entry('unblock', answer.unblock));
   return lines.join('\n');
+}
+
+/** Where it was placed and why there: the nodes that placement compared, and how many could not take it. */
+function placementLines({ decisions }: Explanation): readonly string[] {
+  return decisions.flatMap((decision) => {
+    if (decision.kind !== 'placed' && decision.kind !== 'queued') return [];
+    const { node, nodes = [], refusals = {} } = decision;
+    const compared = nodes.map(({ id, doneMs }) => `${id} ${duration(doneMs)}`).join(', ');
+    const refused = Object.entries(refusals).map(([reason, nodeCount]) => `${nodeCount} ${reason}`);
+    const others = refused.length === 0 ? '' : `; others: ${refused.join(', ')}`;
+    if (decision.kind === 'queued')
+      return refused.length === 0 ? [] : [entry('waited', `nodes could not take it: ${refused.join(', ')}`)];
+    const best = compared === '' ? '' : `; done soonest on ${compared}`;
+    return [entry('placed', `on ${node ?? '?'}${best}${others}`)];
+  });
 }
 
 function headline({ state, reason, node, attempts }: Explanation): string {

@@ -30,6 +30,7 @@ import { createGateway } from '../../runtime/gateway.ts';
 import { type RuntimeLog, SILENT_LOG } from '../../runtime/log.ts';
 import { createConsoleFiles } from './console-files.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './gateway-metrics.ts';
+import { openJournal } from './open-journal.ts';
 import { listenOn, urlOf } from './listen.ts';
 import { startTracingOf } from './tracing.ts';
 import { readMemoryLimit } from './memory-limit.ts';
@@ -113,6 +114,7 @@ async function startLocked(
     telemetry: createDcgmTelemetry(),
     givenNodes: options.givenNodes ?? [],
     log: options.log ?? SILENT_LOG,
+    journal: openJournal(config, options.log ?? SILENT_LOG),
   }).catch(async (error: unknown) => {
     await Promise.allSettled([transport.shutdown(), store.close()]);
     throw error;

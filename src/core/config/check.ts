@@ -96,6 +96,7 @@ const SECTIONS = [
   'ladder',
   'timeouts',
   'idempotency',
+  'journal',
   'server',
   'survival',
   'tracing',
@@ -196,6 +197,8 @@ function checkRelations(config: GatewayConfig, issues: Issues): void {
   );
   const { answerBytesMax, bytesTotalMax } = config.idempotency;
   atMost(['idempotency', 'answerBytesMax'], answerBytesMax, bytesTotalMax, 'idempotency.bytesTotalMax');
+  const { journal } = config;
+  atMost(['journal', 'segmentBytesMax'], journal.segmentBytesMax, journal.bytesMax, 'journal.bytesMax');
   atMost(['cache', 'entryBytesMax'], config.cache.entryBytesMax, config.cache.bytesMax, 'cache.bytesMax');
   atMost(['server', 'headersMs'], server.headersMs, server.requestMs, 'server.requestMs');
   atMost(['server', 'bodyBytesMax'], server.bodyBytesMax, bounds.bytesMax, 'bounds.bytesMax');

@@ -16,6 +16,7 @@ import type {
   HealthConfig,
   LadderConfig,
   IdempotencyConfig,
+  JournalConfig,
   PlacementConfig,
   PreemptionConfig,
   RetryConfig,
@@ -222,6 +223,12 @@ export const DEFAULT_RUM: RumConfig = Object.freeze({
 /** In memory; the command line passes a folder. */
 export const DEFAULT_STATE: StateConfig = Object.freeze({ folder: '' });
 
+export const DEFAULT_JOURNAL: JournalConfig = Object.freeze({
+  folder: '',
+  segmentBytesMax: defaultOf('journal.segmentBytesMax'),
+  bytesMax: defaultOf('journal.bytesMax'),
+});
+
 /** Sections may be given in part: the rest is filled with defaults. */
 export interface SchedulerOverrides extends Partial<Omit<SchedulerConfig, SchedulerSection>> {
   readonly bounds?: Partial<BoundsConfig>;
@@ -257,6 +264,7 @@ export interface GatewayOverrides extends Partial<Pick<GatewayConfig, 'tenants' 
   readonly tracing?: Partial<TracingConfig>;
   readonly rum?: Partial<RumConfig>;
   readonly state?: Partial<StateConfig>;
+  readonly journal?: Partial<JournalConfig>;
 }
 
 /**
@@ -301,6 +309,7 @@ export function defaultGatewayConfig(overrides: GatewayOverrides = {}): GatewayC
     tracing: Object.freeze({ ...DEFAULT_TRACING, ...overrides.tracing }),
     rum: Object.freeze({ ...DEFAULT_RUM, ...overrides.rum }),
     state: Object.freeze({ ...DEFAULT_STATE, ...overrides.state }),
+    journal: Object.freeze({ ...DEFAULT_JOURNAL, ...overrides.journal }),
     tenants: overrides.tenants ?? [],
     nodes: overrides.nodes ?? [],
   });

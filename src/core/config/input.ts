@@ -12,6 +12,7 @@ import type {
   GatesConfig,
   HealthConfig,
   IdempotencyConfig,
+  JournalConfig,
   KeyConfig,
   LimitsConfig,
   LadderConfig,
@@ -140,6 +141,7 @@ export interface ConfigInput {
   readonly survival?: Partially<SurvivalConfig> | undefined;
   readonly tracing?: Partially<TracingConfig> | undefined;
   readonly rum?: Partially<RumConfig> | undefined;
+  readonly journal?: Partially<JournalConfig> | undefined;
   readonly state?: { readonly folder?: string | undefined } | undefined;
 }
 

@@ -13,6 +13,7 @@ import {
   DEFAULT_HEALTH,
   DEFAULT_LADDER,
   DEFAULT_IDEMPOTENCY,
+  DEFAULT_JOURNAL,
   DEFAULT_PLACEMENT,
   DEFAULT_PROFILE,
   DEFAULT_PREEMPTION,
@@ -81,6 +82,7 @@ function build(input: ConfigInput, memoryLimitBytes: Bytes): GatewayConfig {
     tracing: buildTracing(input.tracing),
     rum: fill(DEFAULT_RUM, input.rum),
     state: fill(DEFAULT_STATE, input.state),
+    journal: fill(DEFAULT_JOURNAL, input.journal),
     tenants: present(input.tenants).map((entry) => buildTenant(entry, scheduler)),
     nodes: present(input.nodes).map(buildNode),
   };

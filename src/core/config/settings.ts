@@ -9,6 +9,7 @@
 import { DAY_MS, GIB, KIB, MIB, PART, real, type Setting, UNIT_SHARE, whole } from './setting.ts';
 import { PREEMPTION, type PreemptionSetting } from './settings-preemption.ts';
 import { IDEMPOTENCY, type IdempotencySetting } from './settings-idempotency.ts';
+import { JOURNAL, type JournalSetting } from './settings-journal.ts';
 import { LIMITS, type LimitSetting } from './settings-limits.ts';
 import { LADDER, type LadderSetting } from './settings-ladder.ts';
 import { SERVER, type ServerSetting, SURVIVAL } from './settings-server.ts';
@@ -34,6 +35,7 @@ export type SettingPath =
   | TimeoutSetting
   | IdempotencySetting
   | SeeingSetting
+  | JournalSetting
   | `classes[].${'weight' | 'shareMin' | 'firstByteMs' | 'completionMs'}`
   | 'tenants[].weight'
   | LimitSetting
@@ -461,6 +463,7 @@ export const SETTINGS: Readonly<Record<SettingPath, Setting>> = Object.freeze({
   ...SURVIVAL,
   ...IDEMPOTENCY,
   ...SEEING,
+  ...JOURNAL,
   ...LIMITS,
   ...LISTS,
 });

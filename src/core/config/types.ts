@@ -456,6 +456,13 @@ export interface RumConfig {
   readonly originsAllowed: readonly string[];
 }
 
+export interface JournalConfig {
+  /** Where the journal is kept; '' keeps none. */
+  readonly folder: string;
+  readonly segmentBytesMax: Bytes;
+  readonly bytesMax: Bytes;
+}
+
 export interface StateConfig {
   /** Folder of the registry and the admin token; '' keeps everything in memory. */
   readonly folder: string;
@@ -470,6 +477,7 @@ export interface GatewayConfig {
   readonly tracing: TracingConfig;
   readonly rum: RumConfig;
   readonly state: StateConfig;
+  readonly journal: JournalConfig;
   /** Empty: no keys, loopback only, tenant `anonymous`. */
   readonly tenants: readonly TenantConfig[];
   readonly nodes: readonly NodeConfig[];

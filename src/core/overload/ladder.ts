@@ -40,6 +40,8 @@ export class Ladder {
   stage: LadderStage = 0;
   override: LadderOverride | null = null;
   readonly models: Map<ModelId, ModelLadder> = new Map();
+  /** Told of each change of a model's stage by evidence; null while nobody watches. */
+  onStage: ((model: ModelId, stage: LadderStage) => void) | null = null;
   #mode: GateMode = 'off';
   #config!: LadderConfig;
   #classes = 0;
@@ -123,7 +125,8 @@ export class Ladder {
       dropGone(ladder.lanes);
       const memoryUse = this.#readsMemory ? memoryEvidence(ladder.lanes, now) : undefined;
       const queue = queueEvidence(ladder.lanes, { gatesUs: ladder.gatesUs, round }, this.#config);
-      ladder.sample({ memoryUse, queue }, now, this.#config);
+      const hasMoved = ladder.sample({ memoryUse, queue }, now, this.#config);
+      if (hasMoved && this.onStage !== null) this.onStage(ladder.model, ladder.stage);
       isQuiet &&= ladder.isQuiet && queue.depth === 0;
     }
     this.#sumUp(now);

@@ -4,7 +4,7 @@
  */
 import type { DurationUs, MonoUs, NodeId, Ratio, RefUs, TaskId, TenantId, Tokens } from '../../base/units.ts';
 import type { PreemptionCounts } from '../retry/preemptions.ts';
-import type { RequestShape, Usage } from '../request/task.ts';
+import type { RequestShape, TaskSpec, Usage } from '../request/task.ts';
 import type { GateCount } from '../admission/gates.ts';
 import type { LedgersView } from '../ledgers/index.ts';
 import type { LimiterView } from '../limits/index.ts';
@@ -13,6 +13,7 @@ import type { LadderView } from '../overload/view.ts';
 import type { Sample } from '../signals/index.ts';
 import type { EffectSink } from './effects.ts';
 import type { NodeMemory, SchedulerEvent } from './events.ts';
+import type { DecisionWatch } from './watch.ts';
 import type { Accounts, NodeView, QueueView, TaskView } from './views.ts';
 
 export interface WorkEstimate {
@@ -49,6 +50,8 @@ export interface Scheduler {
   learn(model: string, shape: RequestShape, usage: Usage): void;
   /** Default deadline of a class, from the submit instant. */
   classDeadlineUs(className: string, stream: boolean): DurationUs;
+  /** Tells why tasks are placed or wait, while they are; null ends it. Nothing is worked out for it without a watch. */
+  watch(watch: DecisionWatch | null): void;
   accounts(): Accounts;
   /** What each protective gate refused, or would have refused in shadow. */
   gates(): readonly GateCount[];
@@ -70,6 +73,8 @@ export interface Scheduler {
   /** Models that at least one registered node offers, sorted. */
   models(): readonly string[];
   queue(now: MonoUs): QueueView;
+  /** The first tasks that wait, in order of arrival. O(live tasks x log). */
+  waiting(max: number): readonly TaskSpec[];
   /** Bounds on the silence of the attempt under way; none when it is unknown or the gate does not hold. */
   attemptLimits(taskId: TaskId): AttemptLimits;
   explain(taskId: TaskId, now: MonoUs): TaskView | undefined;

@@ -8,6 +8,7 @@ import { totalOf } from '../admission/bounds.ts';
 import { ledgersView } from '../ledgers/view.ts';
 import { type LadderView, ladderView } from '../overload/view.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
+import type { TaskSpec } from '../request/task.ts';
 import type { Scheduler } from './contract.ts';
 import type { NodeMemory } from './events.ts';
 import { breakerMemory, breakersOf } from './breakers.ts';
@@ -33,6 +34,10 @@ export function viewsOf(state: SchedulerState): Omit<Scheduler, 'apply' | 'nextW
       invariant(record !== undefined, 'The default class is configured');
       return msToUs(stream ? record.config.firstByteMs : record.config.completionMs);
     },
+    watch(watch) {
+      state.watch = watch;
+      state.ladder.onStage = watch === null ? null : (model, stage) => watch.ladderStage(model, stage);
+    },
     accounts: () => accountsOf(state),
     gates: () => state.gates.counts(),
     limitsOf: (tenant, now) => state.limits.viewOf(tenant, now),
@@ -52,6 +57,14 @@ export function viewsOf(state: SchedulerState): Omit<Scheduler, 'apply' | 'nextW
     },
     models: () => state.fleet.models(),
     queue: (now) => queueView(state, now),
+    waiting(max) {
+      const found: TaskSpec[] = [];
+      for (const task of state.tasks.inOrder()) {
+        if (found.length === max) break;
+        if (task.lane !== null) found.push(task.spec);
+      }
+      return found;
+    },
     attemptLimits: (taskId) => attemptLimits(state, taskId),
     explain(taskId, now) {
       const task = state.tasks.get(taskId);

@@ -389,8 +389,23 @@ function hasRoomFor(lane: Lane, node: NodeRecord): boolean {
   return node.seats.some((seat) => seat.hasRoom && lane.pools.includes(seat.pool));
 }
 
+/** As the decision sees it: before the node has the task. */
+function tellPlaced(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): void {
+  const { ranking, context, fleet } = state;
+  ranking.rank(lane.pools, task, context, node);
+  ranking.count(lane.pools, task, fleet.nodes.size);
+  state.watch?.placed(task.spec.id, node.spec.id, ranking);
+}
+
+/** A task that was let in waits: for what, by the counters of its pools. */
+export function tellQueued(state: SchedulerState, lane: Lane, task: TaskRecord): void {
+  state.ranking.count(lane.pools, task, state.fleet.nodes.size);
+  state.watch?.queued(task.spec.id, state.ranking);
+}
+
 /** Binds a queued task to a node. */
 export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): void {
+  if (state.watch !== null) tellPlaced(state, lane, task, node);
   lane.charge(task);
   dequeue(state, task);
   task.predictedUs = serviceUs(node, task, state.context);

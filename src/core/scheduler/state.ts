@@ -23,6 +23,7 @@ import { Ladder } from '../overload/ladder.ts';
 import { groupsOf } from '../placement/bulkhead.ts';
 import { Fleet } from '../placement/fleet.ts';
 import { PrefixIndex } from '../placement/prefix-index.ts';
+import { Ranking } from '../placement/ranking.ts';
 import { DeadlineWheel } from '../queue/deadline-wheel.ts';
 import { ClassRecord, effectiveWeights, Flow, type Holding } from '../queue/flow.ts';
 import type { Lane } from '../queue/lane.ts';
@@ -37,6 +38,7 @@ import { PoisonMarks } from '../retry/poison.ts';
 import { type EffectSink, SILENT_SINK } from './effects.ts';
 import type { SchedulerEvent } from './events.ts';
 import { HeldTasks } from './held-tasks.ts';
+import type { DecisionWatch } from './watch.ts';
 
 /** Idle flows are forgotten beyond this number; a flow with tasks is bounded by the bound on tasks. */
 export const FLOWS_MAX = 131_072;
@@ -110,6 +112,9 @@ export interface SchedulerState {
   /** Once it shuts down: when a gateway may be back. */
   returnAt: MonoUs;
   out: EffectSink;
+  /** Told why, beside what; null while nobody watches, and then nothing is worked out for it. */
+  watch: DecisionWatch | null;
+  readonly ranking: Ranking;
   now: MonoUs;
 }
 
@@ -172,6 +177,8 @@ export function createState(config: SchedulerConfig): SchedulerState {
     isShuttingDown: false,
     returnAt: 0,
     out: SILENT_SINK,
+    watch: null,
+    ranking: new Ranking(),
     now: 0,
   };
   applyConfig(state, config);

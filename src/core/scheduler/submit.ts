@@ -15,7 +15,7 @@ import type { TaskSpec } from '../request/task.ts';
 import { shedByLadder } from './shed-by-ladder.ts';
 import { bookEarlyRefusal, bookRefusal, bookReturn, expectDoneAt } from './book.ts';
 import { isShutEverywhere, modelRefusal, releaseModelProbe, shutCause } from './breakers.ts';
-import { assign, dispatchArrival, hasRoom, isKeptInTime } from './dispatch.ts';
+import { assign, dispatchArrival, hasRoom, isKeptInTime, tellQueued } from './dispatch.ts';
 import { preemptFor } from './preempt.ts';
 import { doubtfulNodeFor, idleNodeFor, makeWay } from './make-way.ts';
 import { afterRestart, classReturn, keepPlace, nextLook, retryHint, soonestReturn } from './retry-hint.ts';
@@ -127,6 +127,7 @@ function admit(state: SchedulerState, lane: Lane, task: TaskRecord, claimed: Nod
   if (claimed !== null) assign(state, lane, task, claimed);
   else if (hasRoom(lane)) dispatchArrival(state, lane, task);
   if (task.flow.classRecord.index === 0) preemptFor(state, task);
+  if (state.watch !== null && task.lane !== null) tellQueued(state, task.lane, task);
   return null;
 }
 

@@ -7,6 +7,7 @@ import type { Gateway } from '../../runtime/contract.ts';
 import { keylessRefusal } from '../http/guard.ts';
 import { checkedBody } from './checked-body.ts';
 import { type ConfigControl, configRoutes } from './config.ts';
+import { decisionsRoute } from './decisions.ts';
 import { ledgersRoute } from './ledgers.ts';
 import { type ConsoleFiles, ownsConsole, serveConsole } from './console.ts';
 import { type Problem, sendJson, sendProblem, sendText } from './reply.ts';
@@ -173,6 +174,7 @@ function createRoutes(options: AdminPlaneOptions, scopes: Scopes, watch: Watch):
       { scope: 'admin', methods: { GET: ({ res }) => sendJson(res, 200, { gates: gateway.gates() }) } },
     ],
     [`${PREFIX}limits`, { scope: 'admin', methods: { GET: (call) => listLimits(call, gateway) } }],
+    [`${PREFIX}decisions`, decisionsRoute(gateway)],
     [`${PREFIX}ladder`, ladderRoute(options)],
     [`${PREFIX}signals`, signalsRoute(options)],
     [`${PREFIX}ledgers`, ledgersRoute(gateway, options.wallMs)],

@@ -27,5 +27,5 @@ export function numberOf(
 ): number {
   const text = query.get(name) ?? '';
   const { fallback, max, min = 0 } = bounds;
-  return Math.max(min, /^\d{1,9}$/.test(text) ? Math.min(Number(text), max) : fallback);
+  return Math.max(min, /^\d{1,15}$/.test(text) ? Math.min(Number(text), max) : fallback);
 }

@@ -2,7 +2,7 @@
 import type { GatewayConfig } from '../../core/config/types.ts';
 import { alternativeLabel } from '../../core/degrade/index.ts';
 import type { TaskView } from '../../core/scheduler/views.ts';
-import type { NodeRow, RequestView } from '../../runtime/contract.ts';
+import type { DecisionView, NodeRow, RequestView } from '../../runtime/contract.ts';
 import { type Ending, endingOf, standsIn, type Surroundings } from './finished.ts';
 
 export interface WireNode {
@@ -103,6 +103,8 @@ export interface ExplainedRequest extends Ending {
     readonly at: number | null;
   }[];
   readonly degraded: unknown;
+  /** What was decided about it, the oldest first, as far as it is remembered. */
+  readonly decisions: readonly DecisionView[];
   readonly position: number | null;
   readonly nodesTotal: number;
   readonly nodesNextOffset: number | null;
@@ -145,6 +147,7 @@ export function wireRequest(
       at: at(endedMs),
     })),
     degraded: wireDegraded(view),
+    decisions: view.decisions ?? [],
     ...told,
     nodes: told.nodes.slice(page.offset, end),
     nodesTotal: told.nodes.length,

@@ -2,7 +2,7 @@
  * One report of many seeds: of every figure the mean and its 95 % interval by Student's t (Gosset, 1908): mean ± t·s/√n.
  * Runs of different seeds are independent, and their means close enough to normal.
  */
-import { DecisionHash } from '../decision-hash.ts';
+import { DecisionHash } from '../../base/decision-hash.ts';
 
 export interface Figure {
   readonly mean: number;

@@ -14,6 +14,12 @@ export class DecisionHash {
     this.#mix(Math.floor(instant / 4_294_967_296));
   }
 
+  /** Adds a name, by its characters and its length. */
+  addText(text: string): void {
+    for (let at = 0; at < text.length; at++) this.#mix(text.charCodeAt(at));
+    this.#mix(text.length);
+  }
+
   #mix(value: number): void {
     let mixed = Math.imul(this.#low ^ value, 0x85ebca6b);
     mixed ^= mixed >>> 13;

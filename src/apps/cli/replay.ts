@@ -1,0 +1,78 @@
+/** `spillway replay JOURNAL`: whether the scheduler decides again what it decided. */
+import { journalFiles, readJournal } from '../../adapters/journal-file/index.ts';
+import { type ReplayReport, replayJournal } from '../../simulator/replay/replay.ts';
+import { codeVersion } from '../gateway/open-journal.ts';
+import { CliError, DONE, FAILED, USAGE } from './exit.ts';
+import { duration, say, sayJson } from './output.ts';
+
+export interface ReplayOptions {
+  readonly json?: boolean;
+}
+
+/** Exit code: 0 where every decision is the same, or could only be followed; 1 where one differs or the journal is damaged. */
+export async function replay(path: string, options: ReplayOptions): Promise<number> {
+  const files = filesOf(path);
+  if (files.length === 0) throw new CliError(`Expected a journal, but there is no segment in ${path}`, USAGE);
+  const report = await replayJournal(readJournal(files));
+  if (options.json === true) sayJson({ ...report, replayedBy: codeVersion(), files: files.length });
+  else for (const line of replayLines(report)) say(line);
+  return report.verdict === 'equal' || report.verdict === 'inexact' ? DONE : FAILED;
+}
+
+function filesOf(path: string): readonly string[] {
+  try {
+    return journalFiles(path);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CliError(`Could not read the journal ${path}: ${reason}`, USAGE);
+  }
+}
+
+export function replayLines(report: ReplayReport): readonly string[] {
+  const { head, events, decisions, hash, spanMs } = report;
+  const code = head === undefined ? '' : `, written by ${head.code.version}${shortCommit(head.code.commit)}`;
+  return [
+    VERDICTS[report.verdict],
+    `${events} events and ${decisions} decisions over ${duration(spanMs)}${code}`,
+    `decision hash ${hash}`,
+    ...(report.difference === undefined ? [] : differenceLines(report.difference)),
+    ...(report.problem === undefined
+      ? []
+      : [`${report.problem.file}, line ${report.problem.line}: ${report.problem.why}`]),
+    ...(report.followed === undefined ? [] : followedLines(report.followed)),
+    ...(report.isWhole || (report.verdict !== 'equal' && report.verdict !== 'inexact')
+      ? []
+      : [
+          'The journal was not closed in order: its writer still runs, or was cut off. Replayed up to there.',
+        ]),
+  ];
+}
+
+const VERDICTS: Readonly<Record<ReplayReport['verdict'], string>> = {
+  equal: 'EQUAL: the scheduler decides again what it decided.',
+  differs: 'DIFFERS: a decision is not the one that was recorded.',
+  damaged: 'DAMAGED: the journal is not what was written.',
+  inexact: 'NOT EXACT: a part of the journal is missing, so it could be followed and not proved.',
+  empty: 'EMPTY: there is nothing to replay.',
+};
+
+function differenceLines(difference: NonNullable<ReplayReport['difference']>): readonly string[] {
+  const { file, line, event, afterMs, taskId, expected, got } = difference;
+  return [
+    `first at event ${event}, ${duration(afterMs)} after the start, about task ${taskId} (${file}, line ${line})`,
+    `  recorded: ${expected}`,
+    `  replayed: ${got}`,
+  ];
+}
+
+function followedLines({
+  because,
+  placements,
+  sameNode,
+}: NonNullable<ReplayReport['followed']>): readonly string[] {
+  return [`${because}: of ${placements} placements since then ${sameNode} went to the same node`];
+}
+
+function shortCommit(commit: string): string {
+  return commit === '' ? '' : ` (${commit.slice(0, 10)})`;
+}
