@@ -42,6 +42,7 @@ describe('spillway', () => {
     [['nodes']],
     [['queue']],
     [['signals']],
+    [['top']],
     [['config']],
     [['config', 'show']],
     [['config', 'set']],

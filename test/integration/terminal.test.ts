@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { within } from '../support/case-bench.ts';
-import { createFixture, type Fixture, type RunningCli, type Terminal } from './cli-fixture.ts';
+import { chat, createFixture, type Fixture, type RunningCli, type Terminal } from './cli-fixture.ts';
 
 const LEFT = '\u001b[?25h\u001b[?1049l';
 
@@ -104,6 +104,66 @@ describe.skipIf(process.platform !== 'linux')('--watch', () => {
     expect(await terminal.ended).toBe(1);
     expect(terminal.output()).toContain('Cannot reach a gateway');
     expect(terminal.output()).not.toContain('\u001b[?1049h');
+  });
+});
+
+describe.skipIf(process.platform !== 'linux')('spillway top', () => {
+  test('shows classes with their rates, the ladder and the slowest nodes, and sorts by a key', async () => {
+    const stub = await fixture.stub();
+    const { document } = await fixture.serve(['--node', stub.url]);
+    const terminal = fixture.terminal(['top', '--every', '0.25']);
+    await shows(terminal, /^NODE +STATE +BUSY +DRAIN/);
+    for (let i = 0; i < 5; i++) expect((await chat(document.dataUrl)).status).toBe(200);
+    const screen = await shows(terminal, /^normal +0 +- +100\.0 % +\d/);
+    expect(screen).toContainEqual(expect.stringMatching(/^0 waiting, 0 running/));
+    expect(screen).toContainEqual(expect.stringMatching(/^ladder 0/));
+    expect(screen).toContainEqual(expect.stringMatching(/^127\.0\.0\.1:\d+ +active/));
+    expect(screen.at(-1)).toContain('sort by (drain)');
+    terminal.type('s');
+    await shows(terminal, /sort by \(rate\)/);
+    terminal.type('q');
+    await leaves(terminal, 0);
+  });
+
+  test('waits for a gateway that is away, and goes on with it at another port', async () => {
+    const before = await serve(['before']);
+    const terminal = fixture.terminal(['top', '--every', '0.25'], { columns: 40, rows: 16 });
+    await shows(terminal, /^before/);
+    const gone = once(before.child, 'close');
+    before.child.kill('SIGKILL');
+    await gone;
+    const away = await shows(terminal, /^no answer for/);
+    expect(away).toContainEqual(expect.stringMatching(/^before/));
+    await serve(['after']);
+    const back = await shows(terminal, /^after/);
+    expect(Math.max(...back.map((line) => line.length))).toBeLessThanOrEqual(40);
+    terminal.type('\u0003');
+    await leaves(terminal, 0);
+  });
+
+  test('prints once where there is no terminal, as lines or as one document', async () => {
+    await serve(['a']);
+    const plain = await fixture.cli(['top']);
+    expect([plain.code, plain.stderr]).toEqual([0, '']);
+    expect(plain.stdout).toMatch(/^0 waiting, 0 running\n/);
+    expect(plain.stdout).not.toContain('\u001b');
+    const { code, stdout } = await fixture.cli(['top', '--json']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      ready: true,
+      ladder: { stage: 0 },
+      nodes: { total: 1, rows: [{ id: 'a', inflight: 0, rate: null }] },
+    });
+  });
+
+  test('ends with a plain sentence when there is no gateway, or none that lets it look', async () => {
+    const alone = fixture.terminal(['top']);
+    await leaves(alone, 1);
+    expect(alone.output()).toContain('Cannot reach a gateway');
+    const { document } = await serve(['a']);
+    const barred = fixture.terminal(['top', '--url', document.adminUrl, '--token', 'not-the-token']);
+    await leaves(barred, 1);
+    expect(barred.output()).toContain('refused the token');
   });
 });
 

@@ -201,6 +201,19 @@ Bars of the scenario are judged on the mean over seeds. Exit codes: 0 done and e
 2 wrong usage or an issue in the scenario.`;
 
 function addViews(program: Command, environment: Environment, finish: Finish): void {
+  adminCommand(program, 'top', 'a running gateway on one screen: what is wrong, classes, slowest nodes')
+    .option('--every <seconds>', 'between two pictures (default: 2)', period)
+    .addHelpText(
+      'after',
+      `
+Keys: q ends, s sorts the nodes by another column, the arrows scroll. Without a terminal it prints once.
+
+Examples:
+  spillway top
+  spillway top --every 0.5
+  spillway top --json`,
+    )
+    .action(async (options) => finish(await (await import('./terminal/top.ts')).top(options, environment)));
   watched(adminCommand(program, 'nodes', 'the nodes of a running gateway'))
     .addHelpText(
       'after',

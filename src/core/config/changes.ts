@@ -75,8 +75,9 @@ function compareEntries(
   compare([...path, ''], names(from), names(to), (_path, a, b) => visit(path, a, b));
   const known = new Map(from.map((entry) => [entry[name], entry]));
   for (const entry of to) {
-    const before = known.get(entry[name]);
-    if (before !== undefined) compare([...path, String(entry[name])], before, entry, visit);
+    const own = String(entry[name]);
+    // Of a new entry its values are told as well, without its name: that is in the path.
+    compare([...path, own], known.get(entry[name]) ?? { [name]: own }, entry, visit);
   }
 }
 

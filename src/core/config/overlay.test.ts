@@ -192,6 +192,13 @@ describe('configDifferences', () => {
     ]);
   });
 
+  test('tells the values of an entry that is new', () => {
+    const { changed } = configDifferences(config({}), config({ models: [{ id: 'm', off: true }] }));
+    expect(changed).toContainEqual({ path: 'models', from: [], to: ['m'] });
+    expect(changed).toContainEqual({ path: 'models.m.off', from: null, to: true });
+    expect(changed.map(({ path }) => path)).not.toContain('models.m.id');
+  });
+
   test('holds no key, no header and no node', () => {
     const keyed = (sha256: string, header: string): GatewayConfig =>
       config({
