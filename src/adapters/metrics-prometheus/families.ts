@@ -3,40 +3,59 @@
  *
  * Written here because the common client library blocks the event loop for 0.26 s per 2,000 label sets in a scrape
  * and takes 60 to 130 ms to load, while a gateway of many models has more sets than that and must listen at once.
- * A family holds at most `SETS_MAX` label sets; what is beyond counts in a set whose labels are all `other`.
+ * A family holds a bounded number of label sets; what is beyond counts in a set whose labels are all `other`.
+ *
+ * A family is rendered in two steps, so that a page tells one instant although it is written over several turns of the event
+ * loop: `snapshot` copies the numbers at once, and what it returns makes text of them, some lines at a time.
  */
+import { type MetricName, specOf } from './catalogue.ts';
 
-/** Label sets of one family. With bounded label values it is never reached; it is the last line of defence. */
+/** Label sets of one counter. With bounded label values it is never reached; it is the last line of defence. */
 export const SETS_MAX = 4_096;
+/** The same of a histogram, each of whose sets is twenty lines. */
+export const HISTOGRAM_SETS_MAX = 256;
+/** Lines of one piece of text. */
+const LINES_PER_CHUNK = 64;
+
+/** Pieces of text, made one by one as they are asked for. */
+export type Chunks = Iterable<string>;
 
 export interface Counter {
   add(labels: readonly string[], amount: number): void;
-  render(): string;
+  snapshot(): Chunks;
 }
 
 export interface Histogram {
   observe(labels: readonly string[], value: number): void;
-  render(): string;
+  snapshot(): Chunks;
 }
 
-export interface FamilyOptions {
-  readonly name: string;
-  readonly help: string;
-  readonly labels: readonly string[];
-}
-
-export function header(name: string, help: string, type: 'counter' | 'gauge' | 'histogram'): string {
+function headerOf(name: MetricName): string {
+  const { help, type } = specOf(name);
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
 }
 
 /** `{a="x",b="y"}`, or nothing. */
-export function labelText(names: readonly string[], values: readonly string[]): string {
+function labelText(names: readonly string[], values: readonly string[]): string {
   if (names.length === 0) return '';
   return `{${names.map((name, i) => `${name}="${escaped(values[i] ?? '')}"`).join(',')}}`;
 }
 
 function escaped(value: string): string {
   return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+}
+
+function* inChunks(lines: Iterable<string>): Chunks & Generator<string> {
+  let chunk = '';
+  let count = 0;
+  for (const line of lines) {
+    chunk += line;
+    count += 1;
+    if (count % LINES_PER_CHUNK !== 0) continue;
+    yield chunk;
+    chunk = '';
+  }
+  if (chunk !== '') yield chunk;
 }
 
 interface Branch<T> {
@@ -49,11 +68,17 @@ interface Sets<T> {
   all(): readonly T[];
 }
 
+interface SetOptions<T> {
+  readonly width: number;
+  readonly max: number;
+  make(labels: readonly string[]): T;
+}
+
 /**
  * Finds or makes the entry of a label set, within the bound. A tree by label, not a joined key: label values are
  * long-lived strings whose hashes are known, so that finding one allocates nothing.
  */
-function createSets<T>(width: number, make: (labels: readonly string[]) => T): Sets<T> {
+function createSets<T>({ width, max, make }: SetOptions<T>): Sets<T> {
   const root: Branch<T> = { below: new Map(), set: undefined };
   const all: T[] = [];
   const beyond = Array<string>(width).fill('other');
@@ -84,26 +109,40 @@ function createSets<T>(width: number, make: (labels: readonly string[]) => T): S
     of(labels) {
       const known = find(labels);
       if (known !== undefined) return known;
-      if (all.length < SETS_MAX - 1) return enter(labels);
+      if (all.length < max - 1) return enter(labels);
       return find(beyond) ?? enter(beyond);
     },
     all: () => all,
   };
 }
 
-export function createCounter({ name, help, labels }: FamilyOptions): Counter {
-  const sets = createSets(labels.length, (values) => ({ text: name + labelText(labels, values), value: 0 }));
+/** Sets whose labels are known beforehand are there from the start: their first event is a step from 0 and no new series. */
+export function createCounter(name: MetricName, begin: readonly (readonly string[])[] = []): Counter {
+  const { labels } = specOf(name);
+  const sets = createSets({
+    width: labels.length,
+    max: SETS_MAX,
+    make: (values) => ({ text: name + labelText(labels, values), value: 0 }),
+  });
   if (labels.length === 0) sets.of([]);
+  for (const values of begin) sets.of(values);
   return {
     add(values, amount) {
       sets.of(values).value += amount;
     },
-    render() {
-      let text = header(name, help, 'counter');
-      for (const set of sets.all()) text += `${set.text} ${set.value}\n`;
-      return text;
+    snapshot() {
+      const rows = sets.all().map(({ text, value }) => ({ text, value }));
+      return inChunks(counterLines(name, rows));
     },
   };
+}
+
+function* counterLines(
+  name: MetricName,
+  rows: readonly { readonly text: string; readonly value: number }[],
+): Generator<string> {
+  yield headerOf(name);
+  for (const { text, value } of rows) yield `${text} ${value}\n`;
 }
 
 interface HistogramSet {
@@ -114,12 +153,13 @@ interface HistogramSet {
 }
 
 /** `bounds` ascend; a value equal to a bound counts below it, as `le` says. */
-export function createHistogram(options: FamilyOptions, bounds: readonly number[]): Histogram {
-  const { name, help, labels } = options;
+export function createHistogram(name: MetricName, bounds: readonly number[]): Histogram {
+  const { labels } = specOf(name);
   const bucketLabels = [...labels, 'le'];
-  const sets = createSets(
-    labels.length,
-    (values): HistogramSet => ({
+  const sets = createSets({
+    width: labels.length,
+    max: HISTOGRAM_SETS_MAX,
+    make: (values): HistogramSet => ({
       bucketTexts: [...bounds.map(String), '+Inf'].map(
         (le) => `${name}_bucket${labelText(bucketLabels, [...values, le])}`,
       ),
@@ -127,7 +167,7 @@ export function createHistogram(options: FamilyOptions, bounds: readonly number[
       counts: new Float64Array(bounds.length + 1),
       sum: 0,
     }),
-  );
+  });
   if (labels.length === 0) sets.of([]);
   return {
     observe(values, value) {
@@ -137,15 +177,19 @@ export function createHistogram(options: FamilyOptions, bounds: readonly number[
       set.counts[bucket] = (set.counts[bucket] ?? 0) + 1;
       set.sum += value;
     },
-    render() {
-      let text = header(name, help, 'histogram');
-      for (const set of sets.all()) text += renderSet(name, set);
-      return text;
+    snapshot() {
+      const rows = sets.all().map((set) => ({ ...set, counts: set.counts.slice() }));
+      return histogramChunks(name, rows);
     },
   };
 }
 
-function renderSet(name: string, set: HistogramSet): string {
+function* histogramChunks(name: MetricName, sets: readonly HistogramSet[]): Generator<string> {
+  yield headerOf(name);
+  for (const set of sets) yield renderSet(name, set);
+}
+
+function renderSet(name: MetricName, set: HistogramSet): string {
   let text = '';
   let total = 0;
   for (let i = 0; i < set.counts.length; i++) {
@@ -155,22 +199,46 @@ function renderSet(name: string, set: HistogramSet): string {
   return `${text}${name}_sum${set.labelled} ${set.sum}\n${name}_count${set.labelled} ${total}\n`;
 }
 
-export interface GaugeRow {
+export interface Row {
   readonly labels: readonly string[];
   readonly value: number;
 }
 
-export function renderGauge(options: FamilyOptions, rows: Iterable<GaugeRow>): string {
-  return renderRows(options, rows, 'gauge');
+/** Gauges, and counts that are kept elsewhere and read when somebody scrapes. */
+export function renderRows(name: MetricName, rows: Iterable<Row>): Chunks {
+  return inChunks(rowLines(name, rows));
 }
 
-/** Counts that are kept elsewhere and read when somebody scrapes. */
-export function renderCounts(options: FamilyOptions, rows: Iterable<GaugeRow>): string {
-  return renderRows(options, rows, 'counter');
+/** The same of a metric without labels; nothing at all where the value is unknown. */
+export function renderOne(name: MetricName, value: number | undefined): Chunks {
+  return value === undefined ? [] : renderRows(name, [{ labels: [], value }]);
 }
 
-function renderRows(options: FamilyOptions, rows: Iterable<GaugeRow>, type: 'counter' | 'gauge'): string {
-  let text = header(options.name, options.help, type);
-  for (const row of rows) text += `${options.name}${labelText(options.labels, row.labels)} ${row.value}\n`;
-  return text;
+function* rowLines(name: MetricName, rows: Iterable<Row>): Generator<string> {
+  yield headerOf(name);
+  const { labels } = specOf(name);
+  for (const row of rows) yield `${name}${labelText(labels, row.labels)} ${row.value}\n`;
+}
+
+export interface SummaryRow {
+  readonly labels: readonly string[];
+  readonly quantiles: readonly (readonly [quantile: number, value: number])[];
+  readonly sum: number;
+  readonly count: number;
+}
+
+export function renderSummary(name: MetricName, rows: Iterable<SummaryRow>): Chunks {
+  return inChunks(summaryLines(name, rows));
+}
+
+function* summaryLines(name: MetricName, rows: Iterable<SummaryRow>): Generator<string> {
+  yield headerOf(name);
+  const { labels } = specOf(name);
+  const quantileLabels = [...labels, 'quantile'];
+  for (const row of rows) {
+    for (const [quantile, value] of row.quantiles)
+      yield `${name}${labelText(quantileLabels, [...row.labels, String(quantile)])} ${value}\n`;
+    const labelled = labelText(labels, row.labels);
+    yield `${name}_sum${labelled} ${row.sum}\n${name}_count${labelled} ${row.count}\n`;
+  }
 }

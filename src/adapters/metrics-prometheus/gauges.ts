@@ -2,7 +2,8 @@
 import type { GateCount } from '../../core/admission/gates.ts';
 import type { NodeView, QueueGroupView, QueueView } from '../../core/scheduler/views.ts';
 import type { BoundedNames } from './bounded-names.ts';
-import { type FamilyOptions, type GaugeRow, renderCounts, renderGauge } from './families.ts';
+import type { MetricName } from './catalogue.ts';
+import { type Chunks, renderOne, renderRows, type Row } from './families.ts';
 
 /** Nodes with rows of their own; a larger fleet is counted by state. */
 export const NODES_MAX = 1_000;
@@ -33,7 +34,7 @@ function grouped(
   groups: Readonly<Record<string, QueueGroupView>>,
   names: BoundedNames,
   pick: (group: QueueGroupView) => number,
-): GaugeRow[] {
+): Row[] {
   const sums = new Map<string, number>();
   for (const [name, group] of Object.entries(groups)) {
     const label = names.label(name);
@@ -42,59 +43,44 @@ function grouped(
   return Array.from(sums, ([label, value]) => ({ labels: [label], value }));
 }
 
-export function renderQueue(queue: QueueView, names: GaugeNames): string {
+export function renderQueue(queue: QueueView, names: GaugeNames): readonly Chunks[] {
+  const { byClass, byTenant } = queue;
+  const work = (group: QueueGroupView): number => group.workMs * S_PER_MS;
+  const oldest = (group: QueueGroupView): number => group.oldestWaitMs * S_PER_MS;
   const depth = (group: QueueGroupView): number => group.depth;
-  const family = (name: string, help: string, labels: readonly string[]): FamilyOptions => ({
-    name,
-    help,
-    labels,
-  });
   return [
-    renderGauge(
-      family('spillway_queue_depth', 'Tasks waiting, by class and model.', ['class', 'model']),
-      depthRows(queue, names),
-    ),
-    renderGauge(
-      family('spillway_queue_work_seconds', 'Work waiting, in seconds of the reference accelerator.', [
-        'class',
-      ]),
-      grouped(queue.byClass, names.classes, (group) => group.workMs * S_PER_MS),
-    ),
-    renderGauge(
-      family('spillway_oldest_wait_seconds', 'Age of the task that waits longest.', ['class']),
-      grouped(queue.byClass, names.classes, (group) => group.oldestWaitMs * S_PER_MS),
-    ),
-    renderGauge(
-      family('spillway_tenant_queue_depth', 'Tasks waiting, by configured tenant.', ['tenant']),
-      grouped(queue.byTenant, names.tenants, depth),
-    ),
-    renderGauge(family('spillway_queue_bytes', 'Bytes of bodies that wait.', []), [
-      { labels: [], value: queue.bytes },
-    ]),
-    renderGauge(family('spillway_running', 'Tasks on nodes.', []), [{ labels: [], value: queue.running }]),
-  ].join('');
+    renderRows('spillway_queue_depth', depthRows(queue, names)),
+    renderRows('spillway_queue_work_seconds', grouped(byClass, names.classes, work)),
+    renderRows('spillway_oldest_wait_seconds', grouped(byClass, names.classes, oldest)),
+    renderRows('spillway_tenant_queue_depth', grouped(byTenant, names.tenants, depth)),
+    renderOne('spillway_queue_bytes', queue.bytes),
+    renderOne('spillway_running', queue.running),
+  ];
+}
+
+/** A class by its place in the configuration, which is its importance. */
+export interface ClassTarget {
+  readonly name: string;
+  readonly firstByteMs: number;
+  readonly completionMs: number;
+}
+
+export function renderClasses(classes: readonly ClassTarget[]): readonly Chunks[] {
+  const deadlines = classes.flatMap(({ name, firstByteMs, completionMs }): Row[] => [
+    { labels: [name, 'first-byte'], value: firstByteMs * S_PER_MS },
+    { labels: [name, 'completion'], value: completionMs * S_PER_MS },
+  ]);
+  const ranks = classes.map(({ name }, rank): Row => ({ labels: [name], value: rank }));
+  return [renderRows('spillway_class_deadline_seconds', deadlines), renderRows('spillway_class_rank', ranks)];
 }
 
 /** Counts by gate, read like gauges; they only grow. */
-export function renderGates(gates: readonly GateCount[]): string {
-  const rows = gates.flatMap(({ gate, refused, wouldRefuse }) => [
+export function renderGates(gates: readonly GateCount[]): Chunks {
+  const rows = gates.flatMap(({ gate, refused, wouldRefuse }): Row[] => [
     { labels: [gate, 'refused'], value: refused },
     { labels: [gate, 'shadow'], value: wouldRefuse },
   ]);
-  const help = 'Refusals of each protective gate, and what it would have refused in shadow.';
-  return renderCounts({ name: 'spillway_gate_refusals_total', help, labels: ['gate', 'effect'] }, rows);
-}
-
-export function renderLadder(stage: number): string {
-  const help = 'Highest stage of the overload ladder, of any model or set by hand; 0 for none.';
-  return renderGauge({ name: 'spillway_ladder_stage', help, labels: [] }, [{ labels: [], value: stage }]);
-}
-
-export function renderRetryBudget(ratio: number): string {
-  const help = 'What is left to pay retries from: 1 is full, at 0 failed attempts are not repeated.';
-  return renderGauge({ name: 'spillway_retry_budget_ratio', help, labels: [] }, [
-    { labels: [], value: ratio },
-  ]);
+  return renderRows('spillway_gate_refusals_total', rows);
 }
 
 /** By how it ended for the one that gave its place. */
@@ -104,46 +90,16 @@ export interface PreemptionEnds {
   readonly late: number;
 }
 
-export function renderPreemptions({ queued, ended, late }: PreemptionEnds): string {
-  const help =
-    'Running tasks asked for their place: queued again, ended, or done (or given up) before it was taken.';
-  return renderCounts({ name: 'spillway_preemptions_total', help, labels: ['effect'] }, [
+export function renderPreemptions({ queued, ended, late }: PreemptionEnds): Chunks {
+  return renderRows('spillway_preemptions_total', [
     { labels: ['queued'], value: queued },
     { labels: ['ended'], value: ended },
     { labels: ['late'], value: late },
   ]);
 }
 
-export interface TraceSpans {
-  readonly exported: number;
-  readonly dropped: number;
-}
-
-export function renderTraceSpans({ exported, dropped }: TraceSpans): string {
-  const count = (name: string, help: string, value: number): string =>
-    renderCounts({ name: `spillway_trace_spans_${name}_total`, help, labels: [] }, [{ labels: [], value }]);
-  return [
-    count('exported', 'Spans that the collector took.', exported),
-    count('dropped', 'Spans lost: the queue was full, or their export failed.', dropped),
-  ].join('');
-}
-
-/** A detector of a silent failure, by the name of its signal. */
-export interface SignalGauge {
-  readonly signal: string;
-  readonly isActive: boolean;
-}
-
-/** Every signal has its row, so that an alert on one that cannot be raised yet is no silent alert. */
-export function renderSignals(signals: readonly SignalGauge[]): string {
-  return renderGauge(
-    { name: 'spillway_signal_active', help: '1 while a silent failure is found.', labels: ['signal'] },
-    signals.map(({ signal, isActive }) => ({ labels: [signal], value: Number(isActive) })),
-  );
-}
-
 /** Pairs of node and model, and models, that a breaker keeps from work now. */
-function renderBreakers(nodes: readonly MeasuredNode[]): string {
+function* breakerRows(nodes: readonly MeasuredNode[]): Generator<Row> {
   let pairs = 0;
   const models = new Set<string>();
   for (const { breakers } of nodes) {
@@ -153,14 +109,11 @@ function renderBreakers(nodes: readonly MeasuredNode[]): string {
       else models.add(model);
     }
   }
-  const help = 'Breakers that are open or half-open, of a model on one node and of a model everywhere.';
-  return renderGauge({ name: 'spillway_breakers_open', help, labels: ['scope'] }, [
-    { labels: ['node'], value: pairs },
-    { labels: ['everywhere'], value: models.size },
-  ]);
+  yield { labels: ['node'], value: pairs };
+  yield { labels: ['everywhere'], value: models.size };
 }
 
-function depthRows(queue: QueueView, names: GaugeNames): GaugeRow[] {
+function depthRows(queue: QueueView, names: GaugeNames): Row[] {
   return Object.entries(queue.byClassAndModel).flatMap(([className, byModel]) =>
     grouped(byModel, names.models, (group) => group.depth).map(({ labels, value }) => ({
       labels: [names.classes.label(className), ...labels],
@@ -175,48 +128,66 @@ export interface MeasuredNode extends NodeView {
   readonly readingsStale?: boolean;
 }
 
-export function renderNodes(nodes: readonly MeasuredNode[]): string {
-  const rows = nodes.slice(0, NODES_MAX);
-  const gauge = (name: string, help: string, pick: (node: MeasuredNode) => number | undefined): string =>
-    renderGauge(
-      { name: `spillway_node_${name}`, help, labels: ['node'] },
-      rows.flatMap((node) => {
-        const value = pick(node);
-        return value === undefined ? [] : [{ labels: [node.id], value }];
-      }),
-    );
-  const byState = Map.groupBy(nodes, (node) => node.state);
+/** For each model how many nodes take work of it: 0 where all that offer it are closed, or nobody offers what is configured. */
+function* modelRows(
+  nodes: readonly MeasuredNode[],
+  configured: readonly string[],
+  models: BoundedNames,
+): Generator<Row> {
+  const counts = new Map<string, number>();
+  for (const model of configured) counts.set(models.label(model), 0);
+  for (const { spec, state } of nodes) {
+    const open = state === 'active' || state === 'unverified' ? 1 : 0;
+    for (const { model } of spec.models) {
+      const label = models.label(model);
+      counts.set(label, (counts.get(label) ?? 0) + open);
+    }
+  }
+  for (const [label, value] of counts) yield { labels: [label], value };
+}
+
+export interface FleetGauges {
+  readonly nodes: readonly MeasuredNode[];
+  /** Models of the configuration, offered or not. */
+  readonly models: readonly string[];
+}
+
+/** All rows are made as they are written: of a large fleet that takes some turns of the event loop. */
+export function renderNodes({ nodes, models }: FleetGauges, names: GaugeNames): readonly Chunks[] {
+  const shown = nodes.slice(0, NODES_MAX);
+  const gauge = (name: MetricName, pick: (node: MeasuredNode) => number | undefined): Chunks =>
+    renderRows(name, nodeRows(shown, pick));
   return [
-    gauge('inflight', 'Tasks on the node.', (node) => node.inflight),
-    gauge(
-      'slots',
-      'Tasks that the node takes at once; 0 when unknown.',
-      (node) => node.spec.slots || node.slots,
-    ),
-    gauge(
-      'drain_seconds',
-      'Time until the work bound to the node is done.',
-      (node) => node.drainMs * S_PER_MS,
-    ),
-    gauge('health', 'Health from 0 to 1.', (node) => node.health),
-    gauge('rate_ratio', 'Learned rate as a multiple of the reference accelerator.', bestKnownRate),
-    renderGauge(
-      {
-        name: 'spillway_node_state',
-        help: '1 for the state that the node is in.',
-        labels: ['node', 'state'],
-      },
-      rows.map((node) => ({ labels: [node.id, node.state], value: 1 })),
-    ),
-    renderBreakers(nodes),
-    gauge('readings_stale', '1 while the load readings of the node are missing or frozen.', (node) =>
-      Number(node.readingsStale ?? false),
-    ),
-    renderGauge(
-      { name: 'spillway_nodes', help: 'Nodes by state.', labels: ['state'] },
-      Array.from(byState, ([state, group]) => ({ labels: [state], value: group.length })),
-    ),
-  ].join('');
+    gauge('spillway_node_inflight', (node) => node.inflight),
+    gauge('spillway_node_slots', (node) => node.spec.slots || node.slots),
+    gauge('spillway_node_drain_seconds', (node) => node.drainMs * S_PER_MS),
+    gauge('spillway_node_health', (node) => node.health),
+    gauge('spillway_node_rate_ratio', bestKnownRate),
+    renderRows('spillway_node_state', stateRows(shown)),
+    gauge('spillway_node_readings_stale', (node) => Number(node.readingsStale ?? false)),
+    renderRows('spillway_breakers_open', breakerRows(nodes)),
+    renderRows('spillway_nodes', countsByState(nodes)),
+    renderRows('spillway_model_nodes', modelRows(nodes, models, names.models)),
+  ];
+}
+
+function* nodeRows(
+  nodes: readonly MeasuredNode[],
+  pick: (node: MeasuredNode) => number | undefined,
+): Generator<Row> {
+  for (const node of nodes) {
+    const value = pick(node);
+    if (value !== undefined) yield { labels: [node.id], value };
+  }
+}
+
+function* stateRows(nodes: readonly MeasuredNode[]): Generator<Row> {
+  for (const { id, state } of nodes) yield { labels: [id, state], value: 1 };
+}
+
+function* countsByState(nodes: readonly MeasuredNode[]): Generator<Row> {
+  const byState = Map.groupBy(nodes, (node) => node.state);
+  for (const [state, group] of byState) yield { labels: [state], value: group.length };
 }
 
 function bestKnownRate(node: NodeView): number | undefined {
@@ -225,29 +196,43 @@ function bestKnownRate(node: NodeView): number | undefined {
   return best?.rate;
 }
 
-export function renderProcess(reading: ProcessGauges): string {
-  const one = (name: string, help: string, value: number | undefined): string =>
-    value === undefined ? '' : renderGauge({ name, help, labels: [] }, [{ labels: [], value }]);
+/** Spans that the collector took, and that were lost. */
+export interface TraceSpans {
+  readonly exported: number;
+  readonly dropped: number;
+}
+
+export function renderTraceSpans({ exported, dropped }: TraceSpans): readonly Chunks[] {
   return [
-    one(
-      'spillway_event_loop_lag_seconds',
-      'Median lag of the event loop over the last second.',
-      reading.loopLagMs * S_PER_MS,
-    ),
-    one(
-      'spillway_event_loop_lag_max_seconds',
-      'Worst lag of the last second.',
-      reading.loopLagMsMax * S_PER_MS,
-    ),
-    one(
-      'spillway_survival_shed_classes',
-      'Lowest classes refused to protect the gateway itself.',
-      reading.shedClasses,
-    ),
-    one('process_resident_memory_bytes', 'Resident memory.', reading.rssBytes),
-    one('spillway_heap_used_bytes', 'Heap in use.', reading.heapUsedBytes),
-    one('spillway_heap_limit_bytes', 'Limit of the heap.', reading.heapLimitBytes),
-    one('process_open_fds', 'Open file descriptors.', reading.descriptors),
-    one('process_max_fds', 'Most file descriptors.', reading.descriptorsMax),
-  ].join('');
+    renderOne('spillway_trace_spans_exported_total', exported),
+    renderOne('spillway_trace_spans_dropped_total', dropped),
+  ];
+}
+
+/** A detector of a silent failure, by the name of its signal. */
+export interface SignalGauge {
+  readonly signal: string;
+  readonly isActive: boolean;
+}
+
+/** Every signal has its row, so that an alert on one that cannot be raised yet is no silent alert. */
+export function renderSignals(signals: readonly SignalGauge[]): Chunks {
+  return renderRows(
+    'spillway_signal_active',
+    signals.map(({ signal, isActive }) => ({ labels: [signal], value: Number(isActive) })),
+  );
+}
+
+export function renderProcess(reading: ProcessGauges): readonly Chunks[] {
+  return [
+    renderOne('spillway_event_loop_lag_seconds', reading.loopLagMs * S_PER_MS),
+    renderOne('spillway_event_loop_lag_max_seconds', reading.loopLagMsMax * S_PER_MS),
+    renderOne('spillway_survival_shed_classes', reading.shedClasses),
+    renderOne('process_resident_memory_bytes', reading.rssBytes),
+    renderOne('spillway_heap_used_bytes', reading.heapUsedBytes),
+    renderOne('spillway_heap_limit_bytes', reading.heapLimitBytes),
+    renderOne('process_open_fds', reading.descriptors),
+    renderOne('process_max_fds', reading.descriptorsMax),
+    renderOne('process_cpu_seconds_total', reading.cpuSeconds),
+  ];
 }

@@ -1,9 +1,54 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import type { LedgersView } from '../../core/ledgers/index.ts';
 import type { NodeView, QueueView } from '../../core/scheduler/views.ts';
-import { createCounter, createHistogram, SETS_MAX } from './families.ts';
+import { createCounter, createHistogram, HISTOGRAM_SETS_MAX, SETS_MAX } from './families.ts';
 import { createPrometheusMetrics, type MetricsSource, type PrometheusMetrics } from './prometheus-metrics.ts';
 
+const ERROR = { p50: 0.25, p95: 2, bias: 1.1, samples: 7, sum: 3 };
+const LEDGERS: LedgersView = {
+  now: 0,
+  refusals: {
+    classes: [
+      {
+        className: 'normal',
+        refused: 9,
+        couldHaveServed: 2,
+        couldNot: 6,
+        pending: 1,
+        unjudged: 0,
+        byReason: [],
+      },
+      {
+        className: 'gone',
+        refused: 3,
+        couldHaveServed: 1,
+        couldNot: 2,
+        pending: 0,
+        unjudged: 0,
+        byReason: [],
+      },
+    ],
+    examples: [],
+  },
+  eta: {
+    classes: [{ className: 'normal', admission: ERROR, dispatch: null }],
+    hints: { kept: 3, broken: 1 },
+  },
+  work: {
+    usefulUs: 9_000_000,
+    wastedUs: 1_500_000,
+    wastedRatio: 1 / 7,
+    byCause: {
+      failed: 1_000_000,
+      'timed-out': 0,
+      deadline: 0,
+      'client-left': 500_000,
+      preempted: 0,
+      late: 0,
+    },
+  },
+};
 const GROUP = { depth: 3, workMs: 1_500, oldestWaitMs: 250 };
 
 function queueView(byTenant: QueueView['byTenant'] = {}): QueueView {
@@ -56,7 +101,10 @@ function fixture(): Fixture {
     preemptions: () => ({ queued: 3, ended: 1, late: 0 }),
     traceSpans: () => ({ exported: 7, dropped: 2 }),
     signals: () => [{ signal: 'ghost-queue', isActive: true }],
-    nodes: () => state.nodes,
+    classes: () => [{ name: 'normal', firstByteMs: 30_000, completionMs: 120_000 }],
+    ledgers: () => LEDGERS,
+    fleet: () => ({ nodes: state.nodes, models: ['llama'] }),
+    turn: () => Promise.resolve(),
     process: () => ({
       rssBytes: 1,
       heapUsedBytes: 1,
@@ -99,15 +147,15 @@ function samples(page: string): Map<string, number> {
 }
 
 describe('createPrometheusMetrics', () => {
-  test('tells what each gate refused, and would have refused in shadow', () => {
-    const text = fixture().metrics.render();
+  test('tells what each gate refused, and would have refused in shadow', async () => {
+    const text = await fixture().metrics.render();
     expect(text).toContain('# TYPE spillway_gate_refusals_total counter');
     expect(text).toContain('spillway_gate_refusals_total{gate="limits",effect="refused"} 2');
     expect(text).toContain('spillway_ladder_stage 2');
     expect(text).toContain('spillway_gate_refusals_total{gate="limits",effect="shadow"} 3');
   });
 
-  test('counts what ended, with buckets that add up', () => {
+  test('counts what ended, with buckets that add up', async () => {
     const { metrics } = fixture();
     metrics.sink.requestEnded('normal', 'llama', 'served', 0.3);
     metrics.sink.requestEnded('normal', 'llama', 'queue-full', 0.001);
@@ -117,7 +165,7 @@ describe('createPrometheusMetrics', () => {
     metrics.sink.tokens('output', 'llama', 7);
     metrics.sink.retried();
     metrics.sink.spoolBytes(99);
-    const found = samples(metrics.render());
+    const found = samples(await metrics.render());
     expect(found.get('spillway_requests_total{class="normal",model="llama",outcome="served"}')).toBe(1);
     expect(found.get('spillway_request_seconds_count{class="normal"}')).toBe(2);
     expect(found.get('spillway_request_seconds_bucket{class="normal",le="0.005"}')).toBe(1);
@@ -128,8 +176,33 @@ describe('createPrometheusMetrics', () => {
     expect(metrics.spoolBytes()).toBe(99);
   });
 
-  test('reads queue, nodes and process when it is scraped', () => {
-    const found = samples(fixture().metrics.render());
+  test('tells what the scheduler books of itself', async () => {
+    const found = samples(await fixture().metrics.render());
+    expect(found.get('spillway_rejected_capacity_total{class="normal"}')).toBe(9);
+    expect(found.get('spillway_rejected_could_have_served_total{class="normal"}')).toBe(2);
+    expect(found.get('spillway_rejected_could_have_served_total{class="other"}')).toBe(1);
+    const error = 'spillway_eta_error_ratio{class="normal",prediction="admission",quantile="0.95"}';
+    expect(found.get(error)).toBe(2);
+    expect(found.get('spillway_eta_error_ratio_count{class="normal",prediction="admission"}')).toBe(7);
+    expect(found.get('spillway_retry_hints_total{result="broken"}')).toBe(1);
+    expect(found.get('spillway_useful_work_seconds_total')).toBe(9);
+    expect(found.get('spillway_wasted_work_seconds_total{cause="client-left"}')).toBe(0.5);
+  });
+
+  test('tells of each model how many nodes take its work, and 0 where none does', async () => {
+    const state = fixture();
+    const offer = (id: string, nodeState: NodeView['state']): NodeView => {
+      const row = node(id);
+      return { ...row, state: nodeState, spec: { ...row.spec, models: [{ model: 'known-1' }] } };
+    };
+    state.nodes = [offer('a', 'active'), offer('b', 'ejected')];
+    const found = samples(await state.metrics.render());
+    expect(found.get('spillway_model_nodes{model="known-1"}')).toBe(1);
+    expect(found.get('spillway_model_nodes{model="llama"}')).toBe(0);
+  });
+
+  test('reads queue, nodes and process when it is scraped', async () => {
+    const found = samples(await fixture().metrics.render());
     expect(found.get('spillway_queue_depth{class="normal",model="llama"}')).toBe(3);
     expect(found.get('spillway_queue_work_seconds{class="normal"}')).toBe(1.5);
     expect(found.get('spillway_oldest_wait_seconds{class="normal"}')).toBe(0.25);
@@ -140,17 +213,17 @@ describe('createPrometheusMetrics', () => {
     expect(found.get('spillway_survival_shed_classes')).toBe(1);
   });
 
-  test('renders at most once a second, however many scrape', () => {
+  test('renders at most once a second, however many scrape', async () => {
     const state = fixture();
-    const first = state.metrics.render();
+    const first = await state.metrics.render();
     state.metrics.sink.retried();
-    expect(state.metrics.render()).toBe(first);
+    expect(await state.metrics.render()).toBe(first);
     state.nowMs = 1_000;
-    expect(samples(state.metrics.render()).get('spillway_retries_total')).toBe(1);
+    expect(samples(await state.metrics.render()).get('spillway_retries_total')).toBe(1);
   });
 
   // Public report llm-d/llm-d-router#2119: label values taken from requests grew without bound.
-  test('stays bounded under 100,000 distinct tenants, models, classes and outcomes, and still counts them', () => {
+  test('stays bounded under 100,000 distinct tenants, models, classes and outcomes, and still counts them', async () => {
     const state = fixture();
     const byTenant: Record<string, typeof GROUP> = { acme: GROUP };
     for (let i = 0; i < 100_000; i++) {
@@ -160,7 +233,7 @@ describe('createPrometheusMetrics', () => {
       byTenant[`tenant-${i}`] = GROUP;
     }
     state.queue = queueView(byTenant);
-    const page = state.metrics.render();
+    const page = await state.metrics.render();
     const found = samples(page);
     expect(page.length).toBeLessThan(64 * 1024);
     const requests = [...found].filter(([name]) => name.startsWith('spillway_requests_total'));
@@ -170,48 +243,52 @@ describe('createPrometheusMetrics', () => {
     expect(found.get('spillway_tenant_queue_depth{tenant="other"}')).toBe(300_000);
   });
 
-  test('keeps at most 200 models apart although every one is known', () => {
+  test('keeps at most 200 models apart although every one is known', async () => {
     const { metrics } = fixture();
     for (let i = 0; i < 1_000; i++) metrics.sink.tokens('input', `known-${i}`, 1);
-    const found = samples(metrics.render());
+    const found = samples(await metrics.render());
     expect([...found.keys()].filter((name) => name.startsWith('spillway_tokens_total')).length).toBe(201);
     expect(found.get('spillway_tokens_total{direction="input",model="other"}')).toBe(800);
   });
 
-  test('gives rows to the first thousand nodes and counts all of them', () => {
+  test('gives rows to the first thousand nodes and counts all of them', async () => {
     const state = fixture();
     state.nodes = Array.from({ length: 3_000 }, (_, i) => node(`n${i}`));
-    const found = samples(state.metrics.render());
+    const found = samples(await state.metrics.render());
     expect([...found.keys()].filter((name) => name.startsWith('spillway_node_health')).length).toBe(1_000);
     expect(found.get('spillway_nodes{state="active"}')).toBe(3_000);
   });
 
-  test('has a row in the reference page for every metric', () => {
-    const page = fixture().metrics.render();
+  test('has a row in the reference page for every metric', async () => {
+    const page = await fixture().metrics.render();
     const reference = readFileSync(new URL('../../../docs/reference/metrics.md', import.meta.url), 'utf8');
     const names = [...page.matchAll(/^# TYPE (\S+)/gm)].map((match) => match[1] as string);
     expect(names.length).toBeGreaterThan(20);
     expect(names.filter((name) => !reference.includes(`\`${name}\``))).toEqual([]);
   });
 
-  test('escapes label values', () => {
+  test('escapes label values', async () => {
     const state = fixture();
     state.nodes = [node('a"b\\c\nd')];
-    expect(samples(state.metrics.render()).get('spillway_node_health{node="a\\"b\\\\c\\nd"}')).toBe(1);
+    expect(samples(await state.metrics.render()).get('spillway_node_health{node="a\\"b\\\\c\\nd"}')).toBe(1);
   });
 });
 
 describe('families', () => {
-  test('hold their bound on label sets and count what is beyond as other', () => {
-    const counter = createCounter({ name: 'x_total', help: 'x.', labels: ['a'] });
-    const histogram = createHistogram({ name: 'y_seconds', help: 'y.', labels: ['a'] }, [1]);
+  test('hold their bound on label sets and count what is beyond as other', async () => {
+    const counter = createCounter('spillway_wishes_ignored_total');
+    const histogram = createHistogram('spillway_request_seconds', [1]);
     for (let i = 0; i < SETS_MAX + 10; i++) {
       counter.add([`v${i}`], 1);
       histogram.observe([`v${i}`], 1);
     }
-    const found = samples(counter.render() + histogram.render());
-    expect([...found.keys()].filter((name) => name.startsWith('x_total')).length).toBe(SETS_MAX);
-    expect(found.get('x_total{a="other"}')).toBe(11);
-    expect(found.get('y_seconds_count{a="other"}')).toBe(11);
+    const found = samples([...counter.snapshot(), ...histogram.snapshot()].join(''));
+    const named = (name: string): number => [...found.keys()].filter((key) => key.startsWith(name)).length;
+    expect(named('spillway_wishes_ignored_total')).toBe(SETS_MAX);
+    expect(named('spillway_request_seconds_count')).toBe(HISTOGRAM_SETS_MAX);
+    expect(found.get('spillway_wishes_ignored_total{wish="other"}')).toBe(11);
+    expect(found.get('spillway_request_seconds_count{class="other"}')).toBe(
+      SETS_MAX + 11 - HISTOGRAM_SETS_MAX,
+    );
   });
 });

@@ -1,53 +1,62 @@
 /**
  * Metrics of the gateway for Prometheus. What happens is counted as it happens; what is (queue, nodes, process) is
- * read at scrape time. A page is rendered at most once a second, so that many scrapers cost as much as one.
+ * read at scrape time. A page is written at most once a second, so that many scrapers cost as much as one, of one instant, and
+ * in slices, so that it holds nobody up.
  */
 import type { GateCount } from '../../core/admission/gates.ts';
+import type { LedgersView } from '../../core/ledgers/index.ts';
 import type { QueueView } from '../../core/scheduler/views.ts';
 import type { MetricsSink } from '../../ports/metrics-sink.ts';
+import { renderLedgers } from './books.ts';
 import { createBoundedNames } from './bounded-names.ts';
-import { createCounter, createHistogram, renderGauge } from './families.ts';
+import { type Chunks, createCounter, createHistogram, renderOne } from './families.ts';
 import {
-  type MeasuredNode,
+  type ClassTarget,
+  type FleetGauges,
+  type GaugeNames,
+  type PreemptionEnds,
   type ProcessGauges,
+  renderClasses,
   renderGates,
-  renderLadder,
   renderNodes,
+  renderPreemptions,
   renderProcess,
   renderQueue,
-  type PreemptionEnds,
-  renderPreemptions,
-  renderRetryBudget,
-  renderTraceSpans,
-  type TraceSpans,
   renderSignals,
+  renderTraceSpans,
   type SignalGauge,
+  type TraceSpans,
 } from './gauges.ts';
+import { writeInSlices } from './slices.ts';
 
 export interface MetricsSource {
   /** Whether the name is a configured class, model or tenant, or a model that a node offers. */
   isClass(name: string): boolean;
   isModel(name: string): boolean;
   isTenant(name: string): boolean;
+  classes(): readonly ClassTarget[];
   queue(): QueueView;
   gates(): readonly GateCount[];
   /** From 0 to 3. */
   ladderStage(): number;
   retryBudget(): number;
   preemptions(): PreemptionEnds;
+  ledgers(): LedgersView;
+  fleet(): FleetGauges;
+  signals(): readonly SignalGauge[];
   /** Spans that left, and those that could not. */
   traceSpans(): TraceSpans;
-  signals(): readonly SignalGauge[];
-  nodes(): readonly MeasuredNode[];
   process(): ProcessGauges;
   /** Milliseconds of a clock that never goes back. */
   nowMs(): number;
+  /** Gives the event loop its turn. */
+  turn(): Promise<void>;
 }
 
 export interface PrometheusMetrics {
   readonly sink: MetricsSink;
   readonly contentType: string;
-  render(): string;
+  render(): Promise<string>;
   /** Bytes now held for slow readers, as last told. */
   spoolBytes(): number;
 }
@@ -55,6 +64,8 @@ export interface PrometheusMetrics {
 /** Label values of each kind. Classes and tenants beyond them still count, as `other`. */
 const NAMES_MAX = { classes: 16, models: 200, tenants: 200, outcomes: 64 } as const;
 const RENDER_EVERY_MS = 1_000;
+/** Writing at a stretch; the page of a thousand nodes takes some ten of these. */
+const SLICE_MS = 3;
 
 const WAIT_BOUNDS_S = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600,
@@ -68,7 +79,7 @@ export function createPrometheusMetrics(source: MetricsSource): PrometheusMetric
     tenants: createBoundedNames(NAMES_MAX.tenants, (name) => source.isTenant(name)),
   };
   const counted = createSink(names.classes.label, names.models.label);
-  let page = '';
+  let page: Promise<string> = Promise.resolve('');
   let renderedAtMs = Number.NEGATIVE_INFINITY;
   return {
     sink: counted.sink,
@@ -78,39 +89,38 @@ export function createPrometheusMetrics(source: MetricsSource): PrometheusMetric
       const nowMs = source.nowMs();
       if (nowMs - renderedAtMs < RENDER_EVERY_MS) return page;
       renderedAtMs = nowMs;
-      const process = source.process();
-      page =
-        counted.render() +
-        renderQueue(source.queue(), names) +
-        renderGates(source.gates()) +
-        renderLadder(source.ladderStage()) +
-        renderRetryBudget(source.retryBudget()) +
-        renderPreemptions(source.preemptions()) +
-        renderTraceSpans(source.traceSpans()) +
-        renderSignals(source.signals()) +
-        renderNodes(source.nodes()) +
-        renderProcess(process);
-      page += cpuCounter(process.cpuSeconds);
+      page = write([...counted.snapshot(), ...readSource(source, names)], source);
       return page;
     },
   };
 }
 
-function cpuCounter(seconds: number): string {
-  const counter = createCounter({
-    name: 'process_cpu_seconds_total',
-    help: 'CPU time of this process.',
-    labels: [],
-  });
-  counter.add([], seconds);
-  return counter.render();
+/** What was read at one instant; the text is made as it is asked for. */
+function readSource(source: MetricsSource, names: GaugeNames): readonly Chunks[] {
+  return [
+    ...renderQueue(source.queue(), names),
+    ...renderClasses(source.classes()),
+    renderGates(source.gates()),
+    renderOne('spillway_ladder_stage', source.ladderStage()),
+    renderOne('spillway_retry_budget_ratio', source.retryBudget()),
+    renderPreemptions(source.preemptions()),
+    ...renderLedgers(source.ledgers(), names.classes),
+    ...renderNodes(source.fleet(), names),
+    renderSignals(source.signals()),
+    ...renderTraceSpans(source.traceSpans()),
+    ...renderProcess(source.process()),
+  ];
+}
+
+function write(parts: readonly Chunks[], { nowMs, turn }: MetricsSource): Promise<string> {
+  return writeInSlices(parts, { sliceMs: SLICE_MS, nowMs, turn });
 }
 
 type Label = (name: string) => string;
 
 interface CountingSink {
   readonly sink: MetricsSink;
-  render(): string;
+  snapshot(): readonly Chunks[];
   spoolBytes(): number;
 }
 
@@ -148,15 +158,12 @@ function createSink(classLabel: Label, modelLabel: Label): CountingSink {
   return {
     sink,
     spoolBytes: () => spool,
-    render() {
-      const families = [...Object.values(counters), ...Object.values(times)];
-      const spoolGauge = { name: 'spillway_spool_bytes', help: 'Bytes held for slow readers.', labels: [] };
-      const openGauge = { name: 'spillway_connections', help: 'Open connections of clients.', labels: [] };
-      return (
-        families.map((family) => family.render()).join('') +
-        renderGauge(spoolGauge, [{ labels: [], value: spool }]) +
-        renderGauge(openGauge, [{ labels: [], value: connections }])
-      );
+    snapshot() {
+      return [
+        ...[...Object.values(counters), ...Object.values(times)].map((family) => family.snapshot()),
+        renderOne('spillway_spool_bytes', spool),
+        renderOne('spillway_connections', connections),
+      ];
     },
   };
 }
@@ -174,51 +181,15 @@ function createCounters(): Record<
   ReturnType<typeof createCounter>
 > {
   return {
-    requests: createCounter({
-      name: 'spillway_requests_total',
-      help: 'Requests that ended, by outcome: served, degraded, declined, cancelled, or the reason of a refusal or failure.',
-      labels: ['class', 'model', 'outcome'],
-    }),
-    tokens: createCounter({
-      name: 'spillway_tokens_total',
-      help: 'Tokens as the nodes reported them.',
-      labels: ['direction', 'model'],
-    }),
-    retries: createCounter({
-      name: 'spillway_retries_total',
-      help: 'Attempts after the first one of a request.',
-      labels: [],
-    }),
-    degraded: createCounter({
-      name: 'spillway_degraded_total',
-      help: 'Lesser answers given by consent: cache, model, quality, default.',
-      labels: ['class', 'how'],
-    }),
-    cacheAgreement: createCounter({
-      name: 'spillway_cache_agreement_total',
-      help: 'Fresh answers compared with remembered ones, by kind of request.',
-      labels: ['type', 'result'],
-    }),
-    wishes: createCounter({
-      name: 'spillway_wishes_ignored_total',
-      help: 'Hints of clients that were ignored, by kind.',
-      labels: ['wish'],
-    }),
-    keyed: createCounter({
-      name: 'spillway_idempotent_requests_total',
-      help: 'Requests whose idempotency key was taken (joined, replayed, mismatch), or whose answer was not kept (unkept).',
-      labels: ['effect'],
-    }),
-    slowReaders: createCounter({
-      name: 'spillway_slow_readers_cut_total',
-      help: 'Clients that were cut because they did not read.',
-      labels: [],
-    }),
-    malformed: createCounter({
-      name: 'spillway_malformed_requests_total',
-      help: 'Requests that the HTTP parser refused.',
-      labels: [],
-    }),
+    requests: createCounter('spillway_requests_total'),
+    tokens: createCounter('spillway_tokens_total'),
+    retries: createCounter('spillway_retries_total'),
+    degraded: createCounter('spillway_degraded_total'),
+    cacheAgreement: createCounter('spillway_cache_agreement_total'),
+    wishes: createCounter('spillway_wishes_ignored_total'),
+    keyed: createCounter('spillway_idempotent_requests_total'),
+    slowReaders: createCounter('spillway_slow_readers_cut_total'),
+    malformed: createCounter('spillway_malformed_requests_total'),
   };
 }
 
@@ -227,33 +198,9 @@ function createTimes(): Record<
   ReturnType<typeof createHistogram>
 > {
   return {
-    request: createHistogram(
-      {
-        name: 'spillway_request_seconds',
-        help: 'Head of the request to the end of the answer.',
-        labels: ['class'],
-      },
-      WAIT_BOUNDS_S,
-    ),
-    firstByte: createHistogram(
-      {
-        name: 'spillway_time_to_first_byte_seconds',
-        help: 'Head of the request to the first content byte.',
-        labels: ['class', 'model'],
-      },
-      WAIT_BOUNDS_S,
-    ),
-    queueWait: createHistogram(
-      { name: 'spillway_queue_wait_seconds', help: 'Arrival to the first assignment.', labels: ['class'] },
-      WAIT_BOUNDS_S,
-    ),
-    dispatch: createHistogram(
-      {
-        name: 'spillway_dispatch_seconds',
-        help: 'Assignment to the first byte written to a node.',
-        labels: [],
-      },
-      DISPATCH_BOUNDS_S,
-    ),
+    request: createHistogram('spillway_request_seconds', WAIT_BOUNDS_S),
+    firstByte: createHistogram('spillway_time_to_first_byte_seconds', WAIT_BOUNDS_S),
+    queueWait: createHistogram('spillway_queue_wait_seconds', WAIT_BOUNDS_S),
+    dispatch: createHistogram('spillway_dispatch_seconds', DISPATCH_BOUNDS_S),
   };
 }

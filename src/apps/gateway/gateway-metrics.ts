@@ -24,8 +24,13 @@ export function createGatewayMetrics(
     isClass: (name) => gateway.config.scheduler.classes.some((entry) => entry.name === name),
     isModel: (name) => gateway.resolveModel(name) === name,
     isTenant: (name) => name === 'anonymous' || gateway.config.tenants.some((entry) => entry.id === name),
+    classes: () => gateway.config.scheduler.classes,
     queue: () => gateway.queue(),
-    nodes: () => gateway.nodes(),
+    fleet: () => ({
+      nodes: gateway.nodes(),
+      models: gateway.config.scheduler.models.map(({ id }) => id),
+    }),
+    ledgers: () => gateway.ledgers(),
     gates: () => gateway.gates(),
     ladderStage: () => gateway.ladder().stage,
     retryBudget: () => gateway.retryBudget(),
@@ -43,6 +48,7 @@ export function createGatewayMetrics(
       };
     },
     nowMs: () => performance.now(),
+    turn: () => new Promise((resolve) => setImmediate(resolve)),
   });
   return {
     ...metrics,

@@ -30,24 +30,30 @@ export interface EtaError {
   readonly p95: Ratio;
   /** The middle of actual over predicted: above 1 where things take longer than predicted. */
   readonly bias: Ratio;
-  /** About the last thousand decide. */
+  /** Of all predictions so far: how many, and the sum of their errors. The quantiles are of about the last thousand. */
   readonly samples: number;
+  readonly sum: number;
 }
 
 class Errors {
   readonly #errors: LogSketch = new LogSketch();
   readonly #ratios: LogSketch = new LogSketch();
 
+  #count = 0;
+  #sum = 0;
+
   add(ratio: Ratio): void {
+    const error = Math.max(ratio, 1 / ratio) - 1;
+    this.#count += 1;
+    this.#sum += error;
     this.#ratios.add(ratio);
-    this.#errors.add(Math.max(ERROR_MIN, Math.max(ratio, 1 / ratio) - 1));
+    this.#errors.add(Math.max(ERROR_MIN, error));
   }
 
   view(): EtaError | null {
-    const samples = this.#errors.total;
-    if (samples === 0) return null;
+    if (this.#count === 0) return null;
     const [p50, p95] = ETA_QUANTILES.map((q) => this.#errors.quantile(q)) as [Ratio, Ratio];
-    return { p50, p95, bias: this.#ratios.quantile(0.5), samples };
+    return { p50, p95, bias: this.#ratios.quantile(0.5), samples: this.#count, sum: this.#sum };
   }
 }
 
