@@ -27,6 +27,18 @@ describe('LogSketch', () => {
     expect(sketch.quantile(0.99)).toBe(1);
   });
 
+  test('puts every ratio into the first bucket whose upper edge is not below it, edges included', () => {
+    const edges = Array.from({ length: 64 }, (_, bucket) => 2 ** (-10 + (bucket + 1) / 4));
+    for (const [bucket, edge] of edges.entries()) {
+      const below = edges[bucket - 1] ?? 2 ** -10;
+      for (const ratio of [below * (1 + 1e-12), (below + edge) / 2, edge]) {
+        const sketch = new LogSketch();
+        sketch.add(ratio);
+        expect(sketch.quantile(0.5), `${ratio}`).toBe(edge);
+      }
+    }
+  });
+
   test('counts what is out of range at its ends, and what is no positive number not at all', () => {
     const sketch = new LogSketch();
     for (const ratio of [0, -1, Number.NaN]) sketch.add(ratio);

@@ -13,6 +13,23 @@ const EDGES: readonly number[] = Array.from(
   (_, bucket) => 2 ** (OCTAVE_MIN + (bucket + 1) / STEPS_PER_OCTAVE),
 );
 
+/** Reads a number's exponent and the upper half of its mantissa: a quarter of the price of a logarithm. */
+const NUMBER: Float64Array = new Float64Array(1);
+const HALVES: Uint32Array = new Uint32Array(NUMBER.buffer);
+const UPPER: 0 | 1 = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 1 : 0;
+
+/** The bucket of a positive ratio: the first whose upper edge is not below it, or the last. O(1). */
+function bucketOf(ratio: number): number {
+  if (ratio <= (EDGES[0] as number)) return 0;
+  if (ratio > (EDGES[BUCKETS - 1] as number)) return BUCKETS - 1;
+  NUMBER[0] = ratio;
+  const exponent = ((HALVES[UPPER] as number) >>> 20) - 1_023;
+  let bucket = (exponent - OCTAVE_MIN) * STEPS_PER_OCTAVE - 1;
+  if (bucket < 0) bucket = 0;
+  while (ratio > (EDGES[bucket] as number)) bucket += 1;
+  return bucket;
+}
+
 export class LogSketch {
   readonly #counts: Uint16Array = new Uint16Array(BUCKETS);
   #total = 0;
@@ -27,8 +44,7 @@ export class LogSketch {
   /** Ratios outside the range count at its ends; what is no positive number does not count. */
   add(ratio: number): void {
     if (!(ratio > 0)) return;
-    const step = Math.ceil((Math.log2(ratio) - OCTAVE_MIN) * STEPS_PER_OCTAVE) - 1;
-    const bucket = Math.min(BUCKETS - 1, Math.max(0, step));
+    const bucket = bucketOf(ratio);
     this.#counts[bucket] = (this.#counts[bucket] as number) + 1;
     this.#total += 1;
     this.#asked = 0;

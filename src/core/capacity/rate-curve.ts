@@ -33,6 +33,8 @@ export class RateCurve {
   /** Sums of the higher octaves, made when a task first runs beside others. */
   #beside: Sums[] | null = null;
   #observations = 0;
+  /** The fleet's number of the model that it is for, once somebody asked by it; else -1. */
+  modelNumber = -1;
 
   constructor(prior: RatePrior) {
     this.#prior = prior;
@@ -41,6 +43,11 @@ export class RateCurve {
 
   get observations(): number {
     return this.#observations;
+  }
+
+  /** Rate of one task alone, or 0 before one was seen. */
+  get soloRate(): Rate {
+    return this.#soloTimeUs > 0 ? this.#soloRate : 0;
   }
 
   /** Rate of one task while `inflight` run, itself included. O(1) alone, O(octaves) beside others. */

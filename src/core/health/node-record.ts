@@ -29,6 +29,8 @@ const BASELINE_MIN_OBSERVATIONS = 20;
 /** Tasks of a model after which its rate counts as known against the node's speed. */
 const SPREAD_MIN_OBSERVATIONS = 10;
 
+const NO_RATES: Float64Array = new Float64Array(0);
+
 /** How strongly a node that has not proven itself is ranked down, fading with its successes (slow start). */
 const UNPROVEN_PENALTY = 0.25;
 
@@ -85,6 +87,8 @@ export class NodeRecord extends NodeNumbers {
   readonly #byModel: Map<string, RateCurve> = new Map();
   /** The same by the fleet's number of the model, once it was asked for: placement asks for many nodes per task. */
   readonly #curves: (RateCurve | undefined)[] = [];
+  /** Rates of one task alone by that number, 0 where unknown: with many models every curve that is asked comes from memory. */
+  #soloRates: Float64Array = NO_RATES;
   /** Made by a first task that tells something of its speed. */
   readonly #paces: Map<string, PaceScore> = new Map();
   /** One of its tasks is being aborted so that another task has its place. */
@@ -160,15 +164,32 @@ export class NodeRecord extends NodeNumbers {
   /** Rate at which the next task of a model would run. `number` is the fleet's for the model, or -1. */
   nextRateOf(model: string, number: number): Rate {
     if (this.isSingleModel) return this.nextRate;
+    const inflight = this.#nextInflight();
+    const alone = inflight === 1 && number >= 0 && number < this.#soloRates.length;
+    const soloRate = alone ? (this.#soloRates[number] as number) : 0;
+    if (soloRate > 0) return soloRate;
     const known = number >= 0 && number < this.#curves.length ? this.#curves[number] : undefined;
     const curve = known ?? this.#numbered(model, number);
-    return curve === undefined ? this.nextRate : curve.perTask(this.#nextInflight());
+    return curve === undefined ? this.nextRate : curve.perTask(inflight);
   }
 
   #numbered(model: string, number: number): RateCurve | undefined {
     const curve = this.#byModel.get(model);
-    if (curve !== undefined && number >= 0) this.#curves[number] = curve;
+    if (curve === undefined || number < 0) return curve;
+    this.#curves[number] = curve;
+    curve.modelNumber = number;
+    this.#noteSoloRate(curve);
     return curve;
+  }
+
+  #noteSoloRate({ modelNumber, soloRate }: RateCurve): void {
+    if (modelNumber < 0) return;
+    if (modelNumber >= this.#soloRates.length) {
+      const grown = new Float64Array(Math.max(modelNumber + 1, this.offers.size, 2 * this.#soloRates.length));
+      grown.set(this.#soloRates);
+      this.#soloRates = grown;
+    }
+    this.#soloRates[modelNumber] = soloRate;
   }
 
   #nextInflight(): number {
@@ -199,6 +220,7 @@ export class NodeRecord extends NodeNumbers {
     if (!this.isSingleModel) {
       const curve = this.#curveOf(model);
       curve.observe(workUs, timeUs, inflight);
+      this.#noteSoloRate(curve);
       if (curve.observations >= SPREAD_MIN_OBSERVATIONS) this.#widenSpread(curve.perTask(1) / rate);
     }
     if (this.#overall.observations === BASELINE_MIN_OBSERVATIONS) this.baselineRate = rate;
@@ -229,6 +251,7 @@ export class NodeRecord extends NodeNumbers {
     this.#overall.doubt();
     this.#byModel.clear();
     this.#curves.length = 0;
+    this.#soloRates = NO_RATES;
     this.#forgetPaces();
     this.baselineRate = 0;
   }
@@ -244,7 +267,11 @@ export class NodeRecord extends NodeNumbers {
 
   restoreRate(model: string, rate: Rate, observations: number): void {
     if (model === '') this.#overall.restore(rate, observations);
-    else if (this.offers.has(model)) this.#curveOf(model).restore(rate, observations);
+    else if (this.offers.has(model)) {
+      const curve = this.#curveOf(model);
+      curve.restore(rate, observations);
+      this.#noteSoloRate(curve);
+    }
   }
 
   rates(): readonly { readonly model: string; readonly rate: Rate; readonly observations: number }[] {
