@@ -40,6 +40,8 @@ export interface GatewayShape {
   readonly tasksMax: number;
   /** Arguments for node itself, such as --cpu-prof. */
   readonly nodeArguments?: readonly string[];
+  /** Lines of configuration beside the usual ones. */
+  readonly configuration?: readonly string[];
 }
 
 export interface SpillwayTarget extends Target {
@@ -50,7 +52,7 @@ export interface SpillwayTarget extends Target {
 /** The whole policy is on: a key, a tenant, classes, deadlines, admission, metrics, the durable registry. */
 export async function startSpillway(
   nodePort: number,
-  { slots, tasksMax, nodeArguments = [] }: GatewayShape,
+  { slots, tasksMax, nodeArguments = [], configuration = [] }: GatewayShape,
 ): Promise<SpillwayTarget> {
   const folder = mkdtempSync(join(tmpdir(), 'spillway-bench-'));
   const file = join(folder, 'spillway.yaml');
@@ -65,6 +67,7 @@ export async function startSpillway(
       `bounds: ${bounds}`,
       `admission: { flowWaitMsMax: 600000, flowWaitDeadlineShare: 1 }`,
       `state: { folder: state }`,
+      ...configuration,
       '',
     ].join('\n'),
   );

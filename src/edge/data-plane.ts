@@ -41,7 +41,10 @@ import { readRetryCount } from './retry-count.ts';
 import { findRoute, INFERENCE_URLS, type ModelRoute } from './routes.ts';
 import { type ShortRequest, traceShort } from './short-trace.ts';
 import { Submission } from './submission.ts';
-import { createTenantPlane, NO_KEY, sendProblem, type TenantPlane } from './tenant/tenant-plane.ts';
+import { takeBeacon } from './tenant/rum.ts';
+import { BEACON_HEADER, type BeaconDesk } from './user-side/beacon-desk.ts';
+import { sendProblem } from './tenant/problem.ts';
+import { createTenantPlane, NO_KEY, type TenantPlane } from './tenant/tenant-plane.ts';
 
 /** Queue positions are computed on demand and cost a look at the fleet: at most this many per second. */
 const POSITIONS_PER_SECOND_MAX = 20;
@@ -54,6 +57,7 @@ export interface DataPlaneOptions {
   /** Absent: nothing is traced. */
   readonly tracing?: Tracing | undefined;
   readonly log?: RuntimeLog;
+  readonly beacons: BeaconDesk;
   /** Takes what is not the data plane's; false when it is nobody's. */
   readonly fallback?: (req: IncomingMessage, res: ServerResponse) => boolean;
 }
@@ -167,7 +171,7 @@ class Plane {
       metrics,
     );
     this.#budget = { bytes: 0, bytesMax: gateway.config.scheduler.bounds.bytesMax };
-    this.#idempotency = new Idempotency({ gateway, metrics, spool: this.spool });
+    this.#idempotency = new Idempotency({ gateway, metrics, spool: this.spool, beacons: options.beacons });
     this.#tenantPlane = createTenantPlane(options);
     const waitingNote = (publicId: string): string => this.#waitingNote(publicId);
     const cache = new AnswerCache({
@@ -177,7 +181,8 @@ class Plane {
         metrics.cacheCompared(remembered.endpoint, compareAnswers(remembered, fresh)),
     });
     const log = options.log ?? SILENT_LOG;
-    this.#context = { gateway, transport, metrics, spool: this.spool, cache, log, waitingNote };
+    const { beacons } = options;
+    this.#context = { gateway, transport, metrics, spool: this.spool, cache, log, beacons, waitingNote };
   }
 
   /** The rules of the configuration in force; a reload replaces the configuration object. */
@@ -201,6 +206,11 @@ class Plane {
       return true;
     }
     if (route === undefined) return false;
+    if (route.kind === 'rum') {
+      if (mayContinue) request.writeContinue();
+      takeBeacon(request, this.#options.beacons, this.#budget);
+      return true;
+    }
     const tenant = this.#identify(request, head);
     if (tenant === undefined) {
       if (route.kind === 'tenant') sendProblem(request, NO_KEY);
@@ -458,12 +468,14 @@ class Plane {
     { request, className, model }: Understood,
     answer: CachedAnswer,
   ): void {
-    const { gateway, metrics, tracing } = this.#options;
+    const { gateway, metrics, tracing, beacons } = this.#options;
     const { stream } = request;
     const id = gateway.noteAnswered({ className, tenant: tenant.id, model, stream, receivedAt });
     const ageS = Math.max(0, Math.floor((gateway.now() - answer.storedAt) / 1e6));
+    const token = beacons.tokenFor({ publicId: id, className, tenant: tenant.id, receivedAt });
     const response = client.response();
     response.writeHead(200, [
+      ...(token === '' ? [] : [BEACON_HEADER, token]),
       'x-spillway-id',
       id,
       'x-request-id',

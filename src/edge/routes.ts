@@ -1,5 +1,6 @@
 /** The paths of the data plane. */
 import { OPENAI_PATHS, type OpenAiEndpoint } from './protocols/openai/parse.ts';
+import { RUM_PATH } from './tenant/rum.ts';
 import { TENANT_PATH } from './tenant/tenant-plane.ts';
 
 export type ModelRoute = { readonly kind: 'models' } | { readonly kind: 'model'; readonly id: string };
@@ -7,7 +8,8 @@ export type ModelRoute = { readonly kind: 'models' } | { readonly kind: 'model';
 export type Route =
   | { readonly kind: 'inference'; readonly endpoint: OpenAiEndpoint }
   | ModelRoute
-  | { readonly kind: 'tenant'; readonly path: string };
+  | { readonly kind: 'tenant'; readonly path: string }
+  | { readonly kind: 'rum' };
 
 const INFERENCE_ROUTES: ReadonlyMap<string, Route> = new Map(
   Object.entries(OPENAI_PATHS).map(([endpoint, path]): [string, Route] => [
@@ -18,6 +20,7 @@ const INFERENCE_ROUTES: ReadonlyMap<string, Route> = new Map(
 export const INFERENCE_URLS: ReadonlyMap<string, string> = new Map(
   [...INFERENCE_ROUTES.keys()].map((url) => [url, url]),
 );
+const RUM_ROUTE: Route = { kind: 'rum' };
 const MODELS_ROUTE: Route = { kind: 'models' };
 const MODEL_PREFIX = '/v1/models/';
 
@@ -31,6 +34,7 @@ export function findRoute(url: string): Route | undefined {
     return { kind: 'model', id: decodeId(path.slice(MODEL_PREFIX.length)) };
   }
   if (TENANT_PATH.test(path)) return { kind: 'tenant', path };
+  if (path === RUM_PATH) return RUM_ROUTE;
   return INFERENCE_ROUTES.get(path);
 }
 

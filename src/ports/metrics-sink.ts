@@ -31,6 +31,19 @@ export type KeyedEffect =
   /** It runs, and its answer is not remembered: the table is full, or the answer too large. */
   | 'unkept';
 
+/** What became of a beacon. */
+export type BeaconResult =
+  | 'accepted'
+  | 'unreadable'
+  /** No token of ours. */
+  | 'forged'
+  | 'expired'
+  | 'other-request'
+  | 'reused'
+  /** Its times cannot be true. */
+  | 'implausible'
+  | 'rate-limited';
+
 export interface MetricsSink {
   /**
    * `spillway_requests_total` and `spillway_request_seconds`: once per request that reached the data plane, at its end.
@@ -61,6 +74,15 @@ export interface MetricsSink {
   slowReaderCut(): void;
   /** `spillway_connections`: client connections open now. */
   connections(open: number): void;
+  /** `spillway_client_disconnects_total{phase}`: a client left, or was cut (`stalled`), before it had everything. A closed set. */
+  clientLeft(phase: string): void;
+  /** `spillway_client_retries_total{class,how}`: a request that its client had sent before, by its own word or by its body. */
+  clientRetried(className: string, how: 'announced' | 'repeated'): void;
+  /** `spillway_user_first_byte_seconds{class}` and `spillway_user_request_seconds{class}`: as a browser saw it. */
+  userFirstByte(className: string, seconds: number): void;
+  userRequest(className: string, seconds: number): void;
+  /** `spillway_beacons_total{result}`. */
+  beacon(result: BeaconResult): void;
   /** `spillway_malformed_requests_total`: what the HTTP parser itself refused (no request, so no class or model). */
   malformedRequest(): void;
 }
@@ -80,5 +102,10 @@ export const NO_METRICS: MetricsSink = Object.freeze({
   spoolBytes(): void {},
   slowReaderCut(): void {},
   connections(): void {},
+  clientLeft(): void {},
+  clientRetried(): void {},
+  userFirstByte(): void {},
+  userRequest(): void {},
+  beacon(): void {},
   malformedRequest(): void {},
 });

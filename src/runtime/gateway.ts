@@ -12,6 +12,7 @@ import type { GatewayConfig } from '../core/config/types.ts';
 import type { Scheduler } from '../core/scheduler/contract.ts';
 import type { DeviceTelemetry } from '../ports/device-telemetry.ts';
 import type { EngineDriver } from '../ports/engine-driver.ts';
+import type { UserSideSample } from '../core/signals/user-side.ts';
 import type { NodeTransport } from '../ports/node-transport.ts';
 import type { RegistryStore } from '../ports/registry-store.ts';
 import { createSystemClock, type RuntimeClock } from './clock.ts';
@@ -52,6 +53,8 @@ export interface GatewayOptions {
   readonly clock?: RuntimeClock;
   readonly log?: RuntimeLog;
   readonly resolveName?: NameResolver;
+  /** What clients say they saw. */
+  readonly userSide?: (now: MonoUs) => UserSideSample | undefined;
 }
 
 /** Resolves when every known node has been told to the scheduler; rejects when the registry cannot be read. */
@@ -136,7 +139,10 @@ function assemble(options: GatewayOptions): Parts {
   const signals = watchSignals({
     scheduler: options.scheduler,
     clock,
-    outside: () => ({ staleReadings: fleet.staleReadings() }),
+    outside() {
+      const userSide = options.userSide?.(clock.nowUs());
+      return { staleReadings: fleet.staleReadings(), ...(userSide === undefined ? {} : { userSide }) };
+    },
   });
   return { clock, log, loop, table, dispatcher, usage, recording, fleet, names, state, signals };
 }

@@ -17,6 +17,8 @@ import {
 } from '../../src/core/request/outcome.ts';
 import type { WorkEstimate } from '../../src/core/scheduler/contract.ts';
 import { createDataPlane, type DataPlane } from '../../src/edge/data-plane.ts';
+import { BeaconDesk } from '../../src/edge/user-side/beacon-desk.ts';
+import { UserSide } from '../../src/edge/user-side/user-side.ts';
 import { type MetricsSink, NO_METRICS } from '../../src/ports/metrics-sink.ts';
 import type { Gateway, JoinedEnd, SubmitSpec, TaskListener } from '../../src/runtime/contract.ts';
 
@@ -302,10 +304,17 @@ export async function startEdge(options: EdgeOptions = {}): Promise<Edge> {
     gateway.nodeIds.push(id);
   }
   const metricCalls: [string, ...unknown[]][] = [];
+  const metrics = recordMetrics(metricCalls);
   const plane = createDataPlane({
     gateway: gateway as unknown as Gateway,
     transport,
-    metrics: recordMetrics(metricCalls),
+    metrics,
+    beacons: new BeaconDesk({
+      config: () => gateway.config.rum,
+      now: () => gateway.now(),
+      userSide: new UserSide(),
+      metrics,
+    }),
     wallMs: Date.now,
   });
   const { port } = await plane.listen();

@@ -71,6 +71,32 @@ const METRICS = {
     labels: [],
     help: 'Requests that the HTTP parser refused.',
   },
+  // What clients and their users saw.
+  spillway_client_disconnects_total: {
+    type: 'counter',
+    labels: ['phase'],
+    help: 'Clients that left before they had everything: queued, running, streaming, sending; stalled ones were cut.',
+  },
+  spillway_client_retries_total: {
+    type: 'counter',
+    labels: ['class', 'how'],
+    help: 'Requests that their clients had sent before: announced in a header, or repeated after a bad end.',
+  },
+  spillway_user_first_byte_seconds: {
+    type: 'histogram',
+    labels: ['class'],
+    help: 'The request of a page to its first byte, as browsers tell.',
+  },
+  spillway_user_request_seconds: {
+    type: 'histogram',
+    labels: ['class'],
+    help: 'The request of a page to its last byte, as browsers tell.',
+  },
+  spillway_beacons_total: {
+    type: 'counter',
+    labels: ['result'],
+    help: 'Beacons of browsers, by what became of them.',
+  },
   spillway_spool_bytes: { type: 'gauge', labels: [], help: 'Bytes held for slow readers.' },
   spillway_connections: { type: 'gauge', labels: [], help: 'Open connections of clients.' },
   // What waits.

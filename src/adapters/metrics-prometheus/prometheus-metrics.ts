@@ -153,6 +153,11 @@ function createSink(classLabel: Label, modelLabel: Label): CountingSink {
     connections(open) {
       connections = open;
     },
+    clientLeft: (phase) => counters.disconnects.add([phase], 1),
+    clientRetried: (className, how) => counters.clientRetries.add([classLabel(className), how], 1),
+    userFirstByte: (className, seconds) => times.userFirstByte.observe([classLabel(className)], seconds),
+    userRequest: (className, seconds) => times.userRequest.observe([classLabel(className)], seconds),
+    beacon: (result) => counters.beacons.add([result], 1),
     malformedRequest: () => counters.malformed.add([], 1),
   };
   return {
@@ -177,7 +182,10 @@ function createCounters(): Record<
   | 'wishes'
   | 'keyed'
   | 'slowReaders'
-  | 'malformed',
+  | 'malformed'
+  | 'disconnects'
+  | 'clientRetries'
+  | 'beacons',
   ReturnType<typeof createCounter>
 > {
   return {
@@ -190,11 +198,14 @@ function createCounters(): Record<
     keyed: createCounter('spillway_idempotent_requests_total'),
     slowReaders: createCounter('spillway_slow_readers_cut_total'),
     malformed: createCounter('spillway_malformed_requests_total'),
+    disconnects: createCounter('spillway_client_disconnects_total'),
+    clientRetries: createCounter('spillway_client_retries_total'),
+    beacons: createCounter('spillway_beacons_total'),
   };
 }
 
 function createTimes(): Record<
-  'request' | 'firstByte' | 'queueWait' | 'dispatch',
+  'request' | 'firstByte' | 'queueWait' | 'dispatch' | 'userFirstByte' | 'userRequest',
   ReturnType<typeof createHistogram>
 > {
   return {
@@ -202,5 +213,7 @@ function createTimes(): Record<
     firstByte: createHistogram('spillway_time_to_first_byte_seconds', WAIT_BOUNDS_S),
     queueWait: createHistogram('spillway_queue_wait_seconds', WAIT_BOUNDS_S),
     dispatch: createHistogram('spillway_dispatch_seconds', DISPATCH_BOUNDS_S),
+    userFirstByte: createHistogram('spillway_user_first_byte_seconds', WAIT_BOUNDS_S),
+    userRequest: createHistogram('spillway_user_request_seconds', WAIT_BOUNDS_S),
   };
 }

@@ -23,6 +23,8 @@ import { type AdminPlane, createAdminPlane } from '../../edge/admin/admin-plane.
 import type { ConfigControl } from '../../edge/admin/config.ts';
 import { createDataPlane, type DataPlane } from '../../edge/data-plane.ts';
 import { startSurvival, type Survival } from '../../edge/survival/survival.ts';
+import { BeaconDesk } from '../../edge/user-side/beacon-desk.ts';
+import { UserSide } from '../../edge/user-side/user-side.ts';
 import type { RegistryStore } from '../../ports/registry-store.ts';
 import type { Gateway } from '../../runtime/contract.ts';
 import type { GivenNode } from '../../runtime/fleet/membership.ts';
@@ -105,8 +107,10 @@ async function startLocked(
   const tokens = tokensFor(folder, options.adminToken);
   const store: RegistryStore = folder === '' ? createMemoryRegistry() : createSqliteRegistry(folder);
   const transport = createHttpTransport({ connectMs: config.server.connectMs });
+  const userSide = new UserSide();
   const gateway = await createGateway({
     config,
+    userSide: (now) => userSide.sample(now),
     scheduler: createScheduler(config.scheduler),
     store,
     transport,
@@ -123,7 +127,7 @@ async function startLocked(
     await gateway.shutdown();
     throw error;
   });
-  const parts = assemble({ gateway, transport, tracing }, tokens, options);
+  const parts = assemble({ gateway, transport, tracing, userSide }, tokens, options);
   try {
     const dataAddress = await listenOn(
       () => parts.dataPlane.listen(),
@@ -166,9 +170,14 @@ interface Started {
   readonly gateway: Gateway;
   readonly transport: ReturnType<typeof createHttpTransport>;
   readonly tracing: StartedTracing | undefined;
+  readonly userSide: UserSide;
 }
 
-function assemble({ gateway, transport, tracing }: Started, tokens: Tokens, options: StartOptions): Parts {
+function assemble(
+  { gateway, transport, tracing, userSide }: Started,
+  tokens: Tokens,
+  options: StartOptions,
+): Parts {
   const { config } = gateway;
   const log = options.log ?? SILENT_LOG;
   const metrics: GatewayMetrics = createGatewayMetrics(gateway, tracing);
@@ -183,6 +192,12 @@ function assemble({ gateway, transport, tracing }: Started, tokens: Tokens, opti
       ),
   });
   metrics.watch(survival);
+  const beacons = new BeaconDesk({
+    config: () => gateway.config.rum,
+    now: () => gateway.now(),
+    userSide,
+    metrics: metrics.sink,
+  });
   const admin = createAdminPlane({
     gateway,
     digests: {
@@ -195,6 +210,7 @@ function assemble({ gateway, transport, tracing }: Started, tokens: Tokens, opti
     ...(options.configControl === undefined ? {} : { configControl: options.configControl(gateway) }),
     wallMs: Date.now,
     consoleFiles: createConsoleFiles(),
+    beacons,
     onError: (error) =>
       log.error(
         { reason: error instanceof Error ? error.message : String(error) },
@@ -209,6 +225,7 @@ function assemble({ gateway, transport, tracing }: Started, tokens: Tokens, opti
     wallMs: Date.now,
     tracing: tracing?.tracing,
     log,
+    beacons,
     fallback: (req, res) => !hasOwnPort && handOver(admin, req, res),
   });
   return {

@@ -35,16 +35,16 @@ export const SEEING: Readonly<Record<SeeingSetting, Setting>> = {
     ],
   ),
   'rum.ratePerS': whole(
-    200,
+    100,
     'count',
     [1, 100_000],
     [
       'Beacons taken per second, of all tenants together; more are refused.',
-      'own choice: a tenth of the requests of a busy gateway are enough for percentiles',
+      'own choice: enough for percentiles, and what is remembered of ten minutes of it fits its bound',
     ],
   ),
   'rum.tenantRatePerS': whole(
-    50,
+    25,
     'count',
     [1, 100_000],
     ['The same of one tenant.', 'own choice: a quarter of all'],

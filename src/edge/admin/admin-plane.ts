@@ -18,6 +18,8 @@ import type { NodePatch } from './schemas.ts';
 import { bearerOf, createScopes, type ScopeDigests, type Scopes } from './scopes.ts';
 import { leftRatio, wireLimiter } from './limits.ts';
 import { wireSignals } from './signals.ts';
+import { userSideRoute } from './user-side.ts';
+import type { BeaconDesk } from '../user-side/beacon-desk.ts';
 import { wireNode, wireRequest } from './views.ts';
 import { createWatch, type Watch } from './watch.ts';
 
@@ -30,6 +32,7 @@ export interface AdminPlaneOptions {
   /** Absent: nothing changes the configuration. */
   readonly configControl?: ConfigControl;
   wallMs(): number;
+  readonly beacons: BeaconDesk;
   readonly consoleFiles: ConsoleFiles;
   /** A port failed while a request was answered. */
   onError?(error: unknown): void;
@@ -177,6 +180,7 @@ function createRoutes(options: AdminPlaneOptions, scopes: Scopes, watch: Watch):
     [`${PREFIX}decisions`, decisionsRoute(gateway)],
     [`${PREFIX}ladder`, ladderRoute(options)],
     [`${PREFIX}signals`, signalsRoute(options)],
+    [`${PREFIX}user-side`, userSideRoute(options.beacons, gateway)],
     [`${PREFIX}ledgers`, ledgersRoute(gateway, options.wallMs)],
     [`${PREFIX}watch`, watch.route],
     [`${PREFIX}requests`, requestListRoute(gateway)],

@@ -11,6 +11,8 @@ import { NO_METRICS } from '../../ports/metrics-sink.ts';
 import type { NodeCall, NodeResponseHandler, NodeTransport } from '../../ports/node-transport.ts';
 import type { Gateway, TaskListener } from '../../runtime/contract.ts';
 import { SILENT_LOG } from '../../runtime/log.ts';
+import { BeaconDesk } from '../user-side/beacon-desk.ts';
+import { UserSide } from '../user-side/user-side.ts';
 import { parseOpenAi } from '../protocols/openai/parse.ts';
 import type { ClientResponse } from './client-response.ts';
 import { Exchange } from './exchange.ts';
@@ -130,6 +132,12 @@ class World {
       spool: new Spool(() => CONFIG.server, gateway.now, metrics),
       cache: new AnswerCache({ config: () => CONFIG.cache, now: gateway.now, compare: () => {} }),
       log: SILENT_LOG,
+      beacons: new BeaconDesk({
+        config: () => CONFIG.rum,
+        now: () => 0,
+        userSide: new UserSide(),
+        metrics,
+      }),
       waitingNote: () => 'waiting',
     };
     const submit = {

@@ -33,6 +33,7 @@ import type { AnswerCache, Recording } from '../cache/answer-cache.ts';
 import { flagLength, flagObject, flagStream } from '../degrade/flag.ts';
 import type { LesserAnswers } from '../degrade/lesser-answers.ts';
 import type { InferenceRequest } from '../protocols/inference-request.ts';
+import { BEACON_HEADER, type BeaconDesk } from '../user-side/beacon-desk.ts';
 import { Attempt, type AttemptOwner } from './attempt.ts';
 import type { ClientResponse } from './client-response.ts';
 import type { NodeHead } from './response-headers.ts';
@@ -47,6 +48,7 @@ export interface ExchangeContext {
   readonly spool: Spool;
   readonly cache: AnswerCache;
   readonly log: RuntimeLog;
+  readonly beacons: BeaconDesk;
   /** Text of a keep-alive comment: where the request stands, if that can be told cheaply. */
   waitingNote(publicId: string): string;
 }
@@ -120,7 +122,9 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     this.#spec = spec;
     this.#res = res;
     const { submit, trace, request } = spec;
-    this.#witness = new Witness({ endpoint: request.endpoint, submit, trace, log: context.log });
+    const { log, metrics, beacons } = context;
+    const { userSide } = beacons;
+    this.#witness = new Witness({ endpoint: request.endpoint, submit, trace, log, metrics, userSide });
   }
 
   get hasContent(): boolean {
@@ -440,9 +444,19 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     ];
     const limits = this.#context.gateway.limitsOf(this.#spec.submit.tenant);
     if (limits !== undefined) headers.push(...limitHeaders(limits));
+    const token = this.#beaconToken();
+    if (token !== '') headers.push(BEACON_HEADER, token);
     if (this.#lesser !== undefined)
       headers.push('x-spillway-degraded', alternativeLabel(this.#lesser.alternative));
     return headers;
+  }
+
+  #beaconToken(): string {
+    const { className, tenant, receivedAt } = this.#spec.submit;
+    const subject = { publicId: this.#publicId, className, tenant, receivedAt };
+    const token = this.#context.beacons.tokenFor(subject);
+    this.#witness.hasToken = token !== '';
+    return token;
   }
 
   /** The first bytes of a lesser answer with their mark; of a whole one as they are. */
@@ -522,8 +536,10 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     const own = `x-spillway-id: ${id}\r\nx-request-id: ${requestId === '' ? id : requestId}\r\nx-spillway-class: ${submit.className}\r\nx-spillway-queue-ms: ${waitedMs}\r\nx-spillway-attempts: ${this.#attempts}\r\n`;
     const limits = this.#limits ?? this.#context.gateway.limitsOf(submit.tenant);
     const left = limits === undefined ? '' : limitLines(limits);
+    const token = this.#beaconToken();
+    const beacon = token === '' ? '' : `${BEACON_HEADER}: ${token}\r\n`;
     this.#answer = 'ended';
-    this.#res.sendLines(rendered.status, own + left + rendered.lines, rendered.body);
+    this.#res.sendLines(rendered.status, own + left + beacon + rendered.lines, rendered.body);
   }
 
   #endInBand(body: string): void {

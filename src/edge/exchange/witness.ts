@@ -9,10 +9,9 @@ import type { DurationUs, MonoUs } from '../../base/units.ts';
 import type { AttemptResult } from '../../core/request/outcome.ts';
 import type { AttemptTrace, RequestTrace } from '../../ports/tracing.ts';
 import type { Assignment, SubmitSpec } from '../../runtime/contract.ts';
+import type { MetricsSink } from '../../ports/metrics-sink.ts';
 import type { RuntimeLog } from '../../runtime/log.ts';
-
-/** What the client was waiting for when it left: `stalled` is a client that was cut because it took nothing. */
-export type LeftWhile = 'queued' | 'running' | 'streaming' | 'sending' | 'stalled';
+import type { LeftWhile, UserSide } from '../user-side/user-side.ts';
 
 /** It has everything, or the connection was broken to tell it that it has not, or it left. */
 export type ClientEnd = 'whole' | 'broken' | LeftWhile;
@@ -21,8 +20,12 @@ export interface WitnessSpec {
   readonly endpoint: string;
   readonly submit: SubmitSpec;
   readonly trace: RequestTrace | undefined;
-  readonly log: RuntimeLog | undefined;
+  readonly log: RuntimeLog;
+  readonly userSide: UserSide;
+  readonly metrics: MetricsSink;
 }
+
+const NEVER: MonoUs = -1;
 
 export class Witness {
   readonly #spec: WitnessSpec;
@@ -38,6 +41,12 @@ export class Witness {
   #degraded = '';
   #leftWhile: LeftWhile | '' = '';
   #isClosed = false;
+  #nodeFirstByteAt: MonoUs = NEVER;
+  #clientFirstByteAt: MonoUs = NEVER;
+  #endedAt: MonoUs = NEVER;
+  #clientHasAllAt: MonoUs = NEVER;
+  /** It was given a token for a beacon. */
+  hasToken = false;
 
   constructor(spec: WitnessSpec) {
     this.#spec = spec;
@@ -46,6 +55,8 @@ export class Witness {
   submitted(publicId: string, at: MonoUs): void {
     this.#publicId = publicId;
     this.#submittedAt = at;
+    const { userSide, submit, metrics } = this.#spec;
+    userSide.begun(submit, metrics, at);
   }
 
   admitted(at: MonoUs): void {
@@ -69,10 +80,12 @@ export class Witness {
   }
 
   nodeFirstByte(at: MonoUs): void {
+    this.#nodeFirstByteAt = at;
     this.#attempt?.event('first-byte', at);
   }
 
   clientFirstByte(at: MonoUs): void {
+    this.#clientFirstByteAt = at;
     this.#spec.trace?.event('first-byte', at);
   }
 
@@ -90,13 +103,15 @@ export class Witness {
   ended(outcome: string, degraded: string, at: MonoUs): void {
     this.#outcome = outcome;
     this.#degraded = degraded;
+    this.#endedAt = at;
     if (this.#isClosed) this.#over(at);
   }
 
   closed(how: ClientEnd, at: MonoUs): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    if (how !== 'whole' && how !== 'broken') this.#leftWhile = how;
+    if (how === 'whole') this.#clientHasAllAt = at;
+    else if (how !== 'broken') this.#leftWhile = how;
     if (this.#outcome !== '') this.#over(at);
   }
 
@@ -119,7 +134,24 @@ export class Witness {
       outputTokens: this.#outputTokens,
       leftWhile: this.#leftWhile,
     });
-    if (log?.debug !== undefined) log.debug(this.#line(at), 'Request ended');
+    if (log.debug !== undefined) log.debug(this.#line(at), 'Request ended');
+    this.#tellUserSide(at);
+  }
+
+  #tellUserSide(at: MonoUs): void {
+    const { submit, userSide, metrics } = this.#spec;
+    const over = {
+      publicId: this.#publicId,
+      request: submit,
+      outcome: this.#outcome,
+      nodeFirstByteAt: this.#nodeFirstByteAt,
+      endedAt: this.#endedAt,
+      clientFirstByteAt: this.#clientFirstByteAt,
+      clientHasAllAt: this.#clientHasAllAt,
+      leftWhile: this.#leftWhile,
+      hasToken: this.hasToken,
+    };
+    userSide.over(over, metrics, at);
   }
 
   #line(at: MonoUs): Readonly<Record<string, unknown>> {

@@ -18,6 +18,7 @@ import type { ExchangeWatcher } from '../exchange/exchange.ts';
 import type { Spool } from '../exchange/spool.ts';
 import { type Refusal, refuse, renderOpenAiLines } from '../outcomes/refusal.ts';
 import { shortEnd } from '../short-trace.ts';
+import { BEACON_HEADER, type BeaconDesk } from '../user-side/beacon-desk.ts';
 import { type Reader, type Record, SharedAnswer, type StoredAnswer } from './shared-answer.ts';
 import { type Entry, IdempotencyTable } from './table.ts';
 
@@ -82,6 +83,7 @@ export interface IdempotencyOptions {
   readonly gateway: Gateway;
   readonly metrics: MetricsSink;
   readonly spool: Spool;
+  readonly beacons: BeaconDesk;
 }
 
 export class Idempotency {
@@ -297,7 +299,7 @@ class LaterReader implements Reader {
   }
 
   #own(): string[] {
-    const { requestId } = this.#request;
+    const { requestId, className, tenant, receivedAt } = this.#request;
     const { how, originalId } = this.#source;
     const own = [
       'x-spillway-id',
@@ -308,6 +310,9 @@ class LaterReader implements Reader {
       how,
     ];
     if (originalId.value !== '') own.push('x-spillway-original-id', originalId.value);
+    const subject = { publicId: this.#publicId, className, tenant, receivedAt };
+    const token = this.#options.beacons.tokenFor(subject);
+    if (token !== '') own.push(BEACON_HEADER, token);
     return own;
   }
 }

@@ -5,11 +5,11 @@
  *
  * Somebody else's request is answered exactly as one that never was: an id tells nothing to who does not own it.
  */
-import { STATUS_CODES } from 'node:http';
 import type { MonoUs } from '../../base/units.ts';
 import type { Gateway } from '../../runtime/contract.ts';
 import type { Tenant } from '../auth/keys.ts';
 import type { ClientRequest } from '../http/client-request.ts';
+import { NOTHING_HERE, notAllowed, sendJson, sendProblem, type TenantProblem } from './problem.ts';
 import { ownRequest, ownUsage } from './own-views.ts';
 
 export interface TenantPlaneOptions {
@@ -53,7 +53,7 @@ export function createTenantPlane(options: TenantPlaneOptions): TenantPlane {
         const id = match === null ? undefined : decoded(match[1] ?? '');
         if (id === undefined) continue;
         const answer = methods[request.method === 'HEAD' ? 'GET' : request.method];
-        if (answer === undefined) return sendProblem(request, notAllowed(methods));
+        if (answer === undefined) return sendProblem(request, notAllowed(Object.keys(methods).join(', ')));
         if (!pace.allows(tenant.id, options.gateway.now())) return sendProblem(request, TOO_OFTEN);
         return answer({ request, tenant, id });
       }
@@ -104,18 +104,6 @@ function createPace(): { allows(tenant: string, now: MonoUs): boolean } {
   };
 }
 
-interface TenantProblem {
-  readonly status: number;
-  readonly reason: string;
-  readonly detail: string;
-  readonly headers?: readonly string[];
-}
-
-const NOTHING_HERE: TenantProblem = {
-  status: 404,
-  reason: 'not-found',
-  detail: 'There is nothing at this path',
-};
 const UNKNOWN_REQUEST: TenantProblem = {
   status: 404,
   reason: 'unknown-request',
@@ -133,38 +121,6 @@ export const NO_KEY: TenantProblem = {
   detail: 'Expected Authorization: Bearer, or x-api-key, with a key of a tenant',
   headers: ['www-authenticate', 'Bearer realm="spillway"'],
 };
-
-function notAllowed(methods: TenantRoute['methods']): TenantProblem {
-  const allow = Object.keys(methods).join(', ');
-  return { status: 405, reason: 'bad-request', detail: `Expected ${allow}`, headers: ['allow', allow] };
-}
-
-function sendJson(request: ClientRequest, status: number, value: unknown): void {
-  send(request, status, { type: 'application/json', value });
-}
-
-export function sendProblem(
-  request: ClientRequest,
-  { status, reason, detail, headers }: TenantProblem,
-): void {
-  const value = { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, reason, detail };
-  send(request, status, { type: 'application/problem+json', value, headers: headers ?? [] });
-}
-
-function send(
-  request: ClientRequest,
-  status: number,
-  answer: { readonly type: string; readonly value: unknown; readonly headers?: readonly string[] },
-): void {
-  const body = Buffer.from(JSON.stringify(answer.value));
-  const headers = [...(answer.headers ?? []), 'content-type', answer.type, 'cache-control', 'no-store'];
-  headers.push('content-length', String(body.length));
-  // Whatever of a body still comes is not waited for.
-  if (request.hasUnreadBody) headers.push('connection', 'close');
-  const response = request.response();
-  response.writeHead(status, headers);
-  response.end(body);
-}
 
 function decoded(text: string): string | undefined {
   try {

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest';
+import { type MetricsSink, NO_METRICS } from '../../ports/metrics-sink.ts';
+import type { Beacon } from './beacon.ts';
+import { EARLY_MAX, ENDS_MAX, Pairs } from './pairs.ts';
+import { REPEAT_BYTES_MAX, REPEAT_MARKS_MAX, REPEAT_US_MAX, RepeatWatch } from './repeat-watch.ts';
+import { CLASSES_MAX, type OverRequest, UserSide } from './user-side.ts';
+
+const MS = 1_000;
+
+function over(change: Partial<OverRequest> = {}): OverRequest {
+  return {
+    publicId: 'a.1',
+    request: { className: 'normal', receivedAt: 0, bytes: 100, fingerprint: 'f', retryCount: 0 },
+    outcome: 'served',
+    nodeFirstByteAt: 10 * MS,
+    endedAt: 50 * MS,
+    clientFirstByteAt: 11 * MS,
+    clientHasAllAt: 2_000 * MS,
+    leftWhile: '',
+    hasToken: true,
+    ...change,
+  };
+}
+
+function beacon(change: Partial<Beacon> = {}): Beacon {
+  return { token: '', id: 'a.1', outcome: 'ok', completionMs: 3_000, traceId: '', session: '', ...change };
+}
+
+function recorded(): { metrics: MetricsSink; calls: string[] } {
+  const calls: string[] = [];
+  const metrics = {
+    ...NO_METRICS,
+    clientLeft: (phase: string) => void calls.push(phase),
+    clientRetried: (_name: string, how: string) => void calls.push(how),
+  };
+  return { metrics, calls };
+}
+
+describe('UserSide', () => {
+  test('shows server, connection and user side by side', () => {
+    const side = new UserSide();
+    side.over(over(), NO_METRICS, 0);
+    side.told('normal', beacon({ firstByteMs: 400 }), 0);
+    const [row] = side.view(0);
+    const p50 = [row?.server, row?.socket, row?.users].map((one) => [
+      one?.firstByte.p50Ms ?? 0,
+      one?.completion.p50Ms ?? 0,
+    ]);
+    for (const [i, [first, whole]] of [
+      [10, 50],
+      [11, 2_000],
+      [400, 3_000],
+    ].entries()) {
+      expect(p50[i]?.[0]).toBeGreaterThanOrEqual(first as number);
+      expect(p50[i]?.[0]).toBeLessThan((first as number) * 1.06);
+      expect(p50[i]?.[1]).toBeGreaterThanOrEqual(whole as number);
+      expect(p50[i]?.[1]).toBeLessThan((whole as number) * 1.06);
+    }
+  });
+
+  test('counts who left while waiting for what, and counts no time that never came', () => {
+    const side = new UserSide();
+    const { metrics, calls } = recorded();
+    const gone = { outcome: 'cancelled', nodeFirstByteAt: -1, clientFirstByteAt: -1, clientHasAllAt: -1 };
+    side.over(over({ ...gone, leftWhile: 'queued' }), metrics, 0);
+    side.over(over({ leftWhile: 'sending', clientHasAllAt: -1 }), metrics, 0);
+    const [row] = side.view(0);
+    expect(row?.left).toMatchObject({ queued: 1, sending: 1, streaming: 0 });
+    expect(row?.server.completion.count).toBe(1);
+    expect(row?.socket.completion.count).toBe(0);
+    expect(calls).toEqual(['queued', 'sending']);
+  });
+
+  test('counts clients that try again, by their word and by their body', () => {
+    const side = new UserSide();
+    const { metrics, calls } = recorded();
+    const request = { className: 'normal', bytes: 100, fingerprint: 'f', retryCount: 0 };
+    side.begun(request, metrics, 0);
+    side.over(over({ outcome: 'queue-full' }), metrics, 0);
+    side.begun({ ...request, retryCount: 1 }, metrics, 1);
+    side.begun({ ...request, fingerprint: 'another' }, metrics, 1);
+    expect(calls).toEqual(['announced', 'repeated']);
+    expect(side.view(1)[0]).toMatchObject({ retriesAnnounced: 1, bodiesRepeated: 1 });
+  });
+
+  test('holds its bound on classes', () => {
+    const side = new UserSide();
+    for (let i = 0; i < CLASSES_MAX + 5; i++) side.told(`class-${i}`, beacon(), 0);
+    expect(side.view(0)).toHaveLength(CLASSES_MAX);
+  });
+
+  test('tells of requests that both sides tell of, in either order', () => {
+    const side = new UserSide();
+    expect(side.sample(0)).toBeUndefined();
+    side.over(over({ publicId: 'a.1' }), NO_METRICS, 0);
+    side.told('normal', beacon({ id: 'a.1' }), 0);
+    side.told('normal', { token: '', id: 'a.2', outcome: 'abandoned', traceId: '', session: '' }, 0);
+    side.over(over({ publicId: 'a.2', outcome: 'cancelled' }), NO_METRICS, 0);
+    side.over(over({ publicId: 'a.3', outcome: 'node-failed' }), NO_METRICS, 0);
+    side.told('normal', beacon({ id: 'a.3', outcome: 'failed' }), 0);
+    // Nobody tells of this one.
+    side.over(over({ publicId: 'a.4', outcome: 'node-failed' }), NO_METRICS, 0);
+    const sample = side.sample(0);
+    expect(sample).toMatchObject({ told: 3, toldBad: 2, serverBad: 1 });
+    expect(sample?.clientP95Ms).toBeGreaterThanOrEqual(3_000);
+    expect(sample?.serverP95Ms).toBeLessThan(60);
+  });
+});
+
+describe('Pairs', () => {
+  test('forget the oldest end, and the oldest beacon, at their bounds', () => {
+    const one = { completionUs: 1, isBad: false };
+    const pairs = new Pairs();
+    for (let i = 0; i <= ENDS_MAX; i++) pairs.serverTold(`e.${i}`, one, 0);
+    pairs.clientTold('e.0', one, 0);
+    expect(pairs.sample(0)).toBeUndefined();
+    pairs.clientTold('e.1', one, 0);
+    expect(pairs.sample(0)?.told).toBe(1);
+    for (let i = 0; i <= EARLY_MAX; i++) pairs.clientTold(`b.${i}`, one, 0);
+    pairs.serverTold('b.0', one, 0);
+    expect(pairs.sample(0)?.told).toBe(1);
+    pairs.serverTold(`b.${EARLY_MAX}`, one, 0);
+    expect(pairs.sample(0)?.told).toBe(2);
+  });
+});
+
+describe('RepeatWatch', () => {
+  test('forgets in time and at its bound, and does not look at large bodies', () => {
+    const watch = new RepeatWatch();
+    const body = (fingerprint: string, bytes = 1): { bytes: number; fingerprint: string } => ({
+      bytes,
+      fingerprint,
+    });
+    watch.endedBadly(body('a'), 0);
+    expect(watch.isRepeat(body('a'), 1)).toBe(true);
+    expect(watch.isRepeat(body('a'), REPEAT_US_MAX + 1)).toBe(false);
+    watch.endedBadly(body('large', REPEAT_BYTES_MAX + 1), 0);
+    expect(watch.isRepeat(body('large', 1), 0)).toBe(false);
+    for (let i = 0; i <= REPEAT_MARKS_MAX; i++) watch.endedBadly(body(`${i}`), 0);
+    expect(watch.isRepeat(body('0'), 0)).toBe(false);
+    expect(watch.isRepeat(body('1'), 0)).toBe(true);
+  });
+
+  test('works a fingerprint out only when there is something to compare it with', () => {
+    const watch = new RepeatWatch();
+    const unread = {
+      bytes: 1,
+      get fingerprint(): string {
+        throw new Error('Worked out for nothing');
+      },
+    };
+    expect(watch.isRepeat(unread, 0)).toBe(false);
+  });
+});
