@@ -69,7 +69,8 @@ class NullPolicy implements Policy {
       this.#nodes.add(taskId, nodeId);
       out.assign(taskId, nodeId, 1);
     }
-    if (this.#head === this.#waiting.length) {
+    // Not at once: an array that is emptied gives its room back, and making new room would be on the driver's bill.
+    if (this.#head === this.#waiting.length && this.#head > 10_000) {
       this.#waiting.length = 0;
       this.#head = 0;
     }

@@ -13,7 +13,7 @@ import { buildFleet } from './fleets/build-fleet.ts';
 import { fleetCapacity } from './fleets/capacity.ts';
 import type { Mix } from './fleets/mix.ts';
 import type { Demand } from './machines/machine.ts';
-import { Recorder } from './measure/recorder.ts';
+import { Recorder, type RunFacts } from './measure/recorder.ts';
 import type { Disturbance } from './measure/recovery.ts';
 import type { PolicyReport } from './measure/report.ts';
 import { Sampler } from './measure/sampler.ts';
@@ -67,6 +67,12 @@ export function runScenario(
   });
 }
 
+/** A look at a run that goes on: what it came to so far. Changes nothing. */
+export interface Checkpoints {
+  readonly everyUs: DurationUs;
+  take(report: PolicyReport): void;
+}
+
 /** The same for a policy that is in no registry. */
 export function runPolicy(
   scenario: Scenario,
@@ -77,6 +83,7 @@ export function runPolicy(
     usersMax = 0,
     signals: watched,
     prepare,
+    checkpoints,
   }: {
     readonly createPolicy: () => Policy;
     readonly process?: ProcessSpec;
@@ -86,6 +93,7 @@ export function runPolicy(
     readonly signals?: SignalLogOptions;
     /** Scripts what no scenario can say. */
     readonly prepare?: (simulation: Simulation) => void;
+    readonly checkpoints?: Checkpoints;
   },
 ): RunResult {
   const startedAt = performance.now();
@@ -103,13 +111,22 @@ export function runPolicy(
   prepare?.(simulation);
   const log = watched === undefined ? undefined : new SignalLog(watched);
   log?.watch(simulation);
-  simulation.runUntil(scenario.spanUs + scenario.drainUs);
-  clients.finish(simulation.now);
-  const report = recorder.report(simulation.jobs(), {
+  const facts = (): RunFacts => ({
     decisionHash: simulation.hash.digest(),
     now: simulation.now,
+    crashes: simulation.crashes,
+    resumeSeconds: simulation.resumeUs / 1e6,
     wallSeconds: (performance.now() - startedAt) / 1_000,
   });
+  const until = scenario.spanUs + scenario.drainUs;
+  if (checkpoints !== undefined)
+    for (let at: MonoUs = 0 + checkpoints.everyUs; at < until; at = at + checkpoints.everyUs) {
+      simulation.runUntil(at);
+      checkpoints.take(recorder.report([], facts()));
+    }
+  simulation.runUntil(until);
+  clients.finish(simulation.now);
+  const report = recorder.report(simulation.jobs(), facts());
   return {
     report,
     ...(sampler === undefined ? {} : { samples: sampler.samples(sampled(nodes)) }),
@@ -207,7 +224,10 @@ function bestServiceOf(
   });
   return (demand) => {
     let bestUs = Number.POSITIVE_INFINITY;
-    for (const { machine } of fastest) bestUs = Math.min(bestUs, machine.serviceUs(demand));
+    for (let group = 0; group < fastest.length; group++) {
+      const { machine } = fastest[group] as SimNode;
+      bestUs = Math.min(bestUs, machine.serviceUs(demand));
+    }
     return bestUs;
   };
 }

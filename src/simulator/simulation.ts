@@ -21,6 +21,7 @@ import type { MachineSink } from './machines/machine.ts';
 import type { AttemptEnd, JobEnd, Observer } from './observer.ts';
 import type { Policy } from './policies/policy.ts';
 import type { ProcessSpec } from './scenario/types.ts';
+import { RefilledList } from './refilled-list.ts';
 import { Silences } from './silences.ts';
 import { SimJob } from './sim-job.ts';
 import type { Letter, SimNode } from './sim-node.ts';
@@ -68,12 +69,12 @@ export class Simulation {
   readonly #silences = new Silences();
   readonly #aborted: SimJob[] = [];
   /** Jobs that left during the event under way, and records of those who left before. */
-  readonly #left: SimJob[] = [];
+  readonly #left = new RefilledList<SimJob>();
   readonly #spare: SimJob[] = [];
   /** What a machine reported while it was advanced: jobs, how they ended (undefined for a first byte), of which attempt. */
-  readonly #reported: SimJob[] = [];
-  readonly #results: (AttemptResult | undefined)[] = [];
-  readonly #turns: number[] = [];
+  readonly #reported = new RefilledList<SimJob>();
+  readonly #results = new RefilledList<AttemptResult | undefined>();
+  readonly #turns = new RefilledList<number>();
   #advancing: SimNode | undefined;
   readonly #sink: EffectSink = this.#createSink();
   readonly #machineSink: MachineSink = this.#createMachineSink();
@@ -82,6 +83,9 @@ export class Simulation {
   #policy: Policy | undefined;
   /** When it wants to be woken; asked again after each event. */
   #wakeAt: MonoUs = Number.POSITIVE_INFINITY;
+  /** Since when it is up again without having sent a request; NEVER when it has. */
+  #idleSince: MonoUs = NEVER;
+  #resumeUs: DurationUs = 0;
   readonly #registered: Set<NodeId> = new Set();
 
   constructor(options: SimulationOptions) {
@@ -106,6 +110,11 @@ export class Simulation {
   /** The policy of this moment; undefined while its process is down. */
   get policy(): Policy | undefined {
     return this.#policy;
+  }
+
+  /** The longest that the process was up again before a request was on its way to a node that can be reached. */
+  get resumeUs(): DurationUs {
+    return Math.max(this.#resumeUs, this.#idleSince === NEVER ? 0 : this.now - this.#idleSince);
   }
 
   /** Requests without an outcome, and attempts under way for those that have one. */
@@ -187,12 +196,14 @@ export class Simulation {
     const memories = this.#memories(dead);
     this.#policy = undefined;
     this.#wakeAt = Number.POSITIVE_INFINITY;
+    if (this.#idleSince !== NEVER) this.#resume();
     this.#registered.clear();
     const jobs = this.#jobs.all();
     this.#jobs.clear();
     for (const job of jobs) this.#lose(job);
     this.at(this.now + downUs, () => {
       this.#policy = this.#createPolicy();
+      this.#idleSince = this.now;
       for (const [node, memory] of memories) this.register(node, memory);
     });
   }
@@ -209,7 +220,7 @@ export class Simulation {
   }
 
   #step(until: MonoUs): boolean {
-    if (this.#left.length > 0) this.#reuse();
+    if (this.#left.size > 0) this.#reuse();
     const machineAt = this.#machines.leastKey;
     const mailAt = this.#mail.nextAt();
     const scriptAt = this.#script.nextAt();
@@ -237,17 +248,17 @@ export class Simulation {
     this.#advancing = node;
     node.machine.advance(this.now, this.#machineSink);
     // What this brings about may start and abort jobs, but no machine reports before it is advanced again.
-    for (let i = 0; i < this.#reported.length; i++) {
-      const job = this.#reported[i] as SimJob;
-      const result = this.#results[i];
+    for (let i = 0; i < this.#reported.size; i++) {
+      const job = this.#reported.at(i);
+      const result = this.#results.at(i);
       if (node.unstopped.size > 0 && result !== undefined) node.unstopped.delete(job);
-      if (job.node === node && job.turn === this.#turns[i]) this.#say(node, job, result);
+      if (job.node === node && job.turn === this.#turns.at(i)) this.#say(node, job, result);
     }
     this.#advancing = undefined;
     this.touch(node);
-    this.#reported.length = 0;
-    this.#results.length = 0;
-    this.#turns.length = 0;
+    this.#reported.clear();
+    this.#results.clear();
+    this.#turns.clear();
   }
 
   /** What a node says arrives after its way through the network, or when it is no longer cut off. */
@@ -352,8 +363,14 @@ export class Simulation {
     if (firstByteUs > 0) this.#silences.bound(job, this.now + firstByteUs);
     const failure = node.failureOf(job);
     if (failure !== undefined) return this.#failLater(node, job, failure);
+    if (this.#idleSince !== NEVER) this.#resume();
     node.machine.start(job, job.task.model, this.now);
     this.touch(node);
+  }
+
+  #resume(): void {
+    this.#resumeUs = this.resumeUs;
+    this.#idleSince = NEVER;
   }
 
   #failLater({ faults }: SimNode, job: SimJob, failure: FailureKind): void {
@@ -377,18 +394,19 @@ export class Simulation {
   /** It has its outcome and no attempt: whoever is told of this now may still look at it. */
   #leave(job: SimJob): void {
     this.#jobs.delete(job.id);
-    if (job.isScattered || this.#left.length >= SPARE_JOBS_MAX) this.#silences.forget(job);
+    if (job.isScattered || this.#left.size >= SPARE_JOBS_MAX) this.#silences.forget(job);
     else this.#left.push(job);
   }
 
   /** Records of jobs that left serve again, between events. */
   #reuse(): void {
-    for (const job of this.#left) {
+    for (let i = 0; i < this.#left.size; i++) {
+      const job = this.#left.at(i);
       job.request.release?.();
       if (this.#spare.length < SPARE_JOBS_MAX) this.#spare.push(job);
       else this.#silences.forget(job);
     }
-    this.#left.length = 0;
+    this.#left.clear();
   }
 
   /** Whoever cannot be told goes on working for nobody until he can. */

@@ -30,6 +30,8 @@ export function policyReport(attained: number, overrides: Partial<PolicyReport> 
     requests: 100,
     simulatedSeconds: 60,
     wallSeconds: 1,
+    crashes: 0,
+    resumeSeconds: 0,
     goodputRatio: attained / 2,
     goodputByTryRatio: attained / 2,
     busyRatio: 0.5,

@@ -238,6 +238,8 @@ describe('scheduleFaults', () => {
     expect(forgetful.ended('served', 100 * S, 140 * S)).toBeLessThan(
       durable.ended('served', 100 * S, 140 * S),
     );
+    expect(durable.simulation.resumeUs).toBeLessThan(S);
+    expect(forgetful.simulation.resumeUs).toBeGreaterThan(durable.simulation.resumeUs);
     expectBack(durable);
     expectBack(forgetful);
   });

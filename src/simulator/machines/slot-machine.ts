@@ -180,8 +180,12 @@ export class SlotMachine implements Machine {
     return undefined;
   }
 
+  // By index here and below: an iterator makes an object for each seat where the compiler does not see through it.
   #freeSeat(): Seat {
-    for (const seat of this.#seats) if (!seat.isTaken) return seat;
+    for (let at = 0; at < this.#seats.length; at++) {
+      const seat = this.#seats[at] as Seat;
+      if (!seat.isTaken) return seat;
+    }
     throw new RangeError('A job sits down only where a slot is free');
   }
 
@@ -213,7 +217,8 @@ export class SlotMachine implements Machine {
 
   #findNext(): void {
     this.#nextAt = NEVER;
-    for (const seat of this.#seats) {
+    for (let place = 0; place < this.#seats.length; place++) {
+      const seat = this.#seats[place] as Seat;
       const at = seat.firstAt < seat.endsAt ? seat.firstAt : seat.endsAt;
       if (at >= this.#nextAt) continue;
       this.#nextAt = at;

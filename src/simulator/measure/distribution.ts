@@ -69,8 +69,7 @@ export class Distribution {
     const values = other.#values.subarray(0, other.#count);
     if (this.#histogram === undefined && this.#hasRoom(values.length))
       return this.#values.set(values, this.#count);
-    const histogram = this.#blur();
-    for (const value of values) histogram.add(bucketOf(value));
+    addAll(this.#blur(), values);
   }
 
   quantilesMs(): Quantiles {
@@ -121,10 +120,15 @@ export class Distribution {
   #blur(): LogHistogram {
     if (this.#histogram !== undefined) return this.#histogram;
     const histogram = new LogHistogram();
-    for (const value of this.#values.subarray(0, this.#count)) histogram.add(bucketOf(value));
+    addAll(histogram, this.#values.subarray(0, this.#count));
     this.#histogram = histogram;
     if (this.#budget !== undefined) this.#budget.left += this.#values.length;
     this.#values = new Float64Array(0);
     return histogram;
   }
+}
+
+/** By index: reports merge millions of values, and an iterator makes an object for each. */
+function addAll(histogram: LogHistogram, values: Float64Array): void {
+  for (let at = 0; at < values.length; at++) histogram.add(bucketOf(values[at] as number));
 }

@@ -37,6 +37,8 @@ export interface PhasesOptions {
 export class Phases {
   readonly #phases: readonly Phase[];
   readonly #classes: readonly string[];
+  /** The one that was asked for last: time goes on, and phases are long. */
+  #present: Phase;
 
   constructor({ changes, window, classes }: PhasesOptions) {
     this.#classes = classes;
@@ -44,21 +46,25 @@ export class Phases {
     this.#phases = edges.map(
       (from, index) => new Phase({ from, until: edges[index + 1] ?? window.until }, classes.length),
     );
+    this.#present = this.#phases[0] as Phase;
   }
 
   /** A user who counts came; the whole fleet needs `fleetUs` for what he asks. */
   arrived(at: MonoUs, classIndex: number, fleetUs: DurationUs): void {
+    if (this.#phases.length < 2) return;
     const phase = this.#at(at);
     phase.offeredUs += fleetUs;
     (phase.groups[classIndex] as Group).offered += 1;
   }
 
   ended(arrivedAt: MonoUs, classIndex: number, ending: Ending): void {
+    if (this.#phases.length < 2) return;
     (this.#at(arrivedAt).groups[classIndex] as Group).end(ending);
   }
 
   /** An answer was complete in time, within the window. */
   answered(now: MonoUs, fleetUs: DurationUs): void {
+    if (this.#phases.length < 2) return;
     this.#at(now).goodUs += fleetUs;
   }
 
@@ -87,6 +93,12 @@ export class Phases {
 
   /** The last phase that began by then. */
   #at(instant: MonoUs): Phase {
+    const { from, until } = this.#present;
+    if (instant < from || instant >= until) this.#present = this.#find(instant);
+    return this.#present;
+  }
+
+  #find(instant: MonoUs): Phase {
     let low = 0;
     let high = this.#phases.length - 1;
     while (low < high) {

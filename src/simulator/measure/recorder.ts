@@ -44,10 +44,9 @@ export interface RecorderOptions {
 }
 
 /** What the recorder cannot see itself. */
-export interface RunFacts {
-  readonly decisionHash: string;
+export interface RunFacts
+  extends Pick<PolicyReport, 'decisionHash' | 'wallSeconds' | 'crashes' | 'resumeSeconds'> {
   readonly now: MonoUs;
-  readonly wallSeconds: number;
 }
 
 class NodeTally {
@@ -208,6 +207,8 @@ export class Recorder implements Observer, UserObserver {
       requests: this.#requests,
       simulatedSeconds: facts.now / 1e6,
       wallSeconds: facts.wallSeconds,
+      crashes: facts.crashes,
+      resumeSeconds: facts.resumeSeconds,
       goodputRatio: this.#goodUs / (window.until - window.from),
       goodputByTryRatio: this.#goodByTryUs / (window.until - window.from),
       busyRatio: mean(this.#nodes.map((_, index) => this.#busyRatio(index))),

@@ -47,11 +47,11 @@ class Waits {
     this.#deadlineUs = deadlineUs;
   }
 
-  add(bucket: number, now: MonoUs): void {
-    if (isBefore(this.#disturbance, now)) return this.#before.add(bucket);
+  add(waitUs: DurationUs, now: MonoUs): void {
+    if (isBefore(this.#disturbance, now)) return this.#before.add(bucketOf(waitUs));
     if (now < this.#disturbance.until || this.#backAt !== Number.POSITIVE_INFINITY) return;
     this.#closeWindows(now);
-    this.#now.add(bucket);
+    this.#now.add(bucketOf(waitUs));
   }
 
   backSeconds(now: MonoUs): number {
@@ -100,17 +100,17 @@ export class Recovery {
 
   /** A user of the class was dispatched for the first time in a try: what he waited, and what the try did. */
   waited(waitUs: DurationUs, tryWaitUs: DurationUs, now: MonoUs): void {
-    this.#users.add(bucketOf(waitUs), now);
-    this.#tries.add(bucketOf(tryWaitUs), now);
+    this.#users.add(waitUs, now);
+    this.#tries.add(tryWaitUs, now);
   }
 
   turnedAway(now: MonoUs): void {
-    this.#users.add(bucketOf(NEVER_US), now);
+    this.#users.add(NEVER_US, now);
   }
 
   /** A try came to nothing; its user may come back. */
   tryTurnedAway(now: MonoUs): void {
-    this.#tries.add(bucketOf(NEVER_US), now);
+    this.#tries.add(NEVER_US, now);
   }
 
   arrived(now: MonoUs): void {

@@ -90,6 +90,9 @@ export interface PolicyReport {
   readonly requests: number;
   readonly simulatedSeconds: number;
   readonly wallSeconds: number;
+  /** How often the policy's process died; and the longest from when it was up again to its first request on a node. */
+  readonly crashes: number;
+  readonly resumeSeconds: number;
   /** True work done in time within the window over what the fleet could do in it. */
   readonly goodputRatio: Ratio;
   /** The same with deadlines counted from the try that was served. */

@@ -14,8 +14,9 @@
  *
  * What is kept grows with requests that wait, and with nothing else.
  */
-import type { ClassName, DurationUs, RefUs, TaskId, TenantId } from '../../base/units.ts';
+import type { ClassName, DurationUs, Ratio, RefUs, TenantId } from '../../base/units.ts';
 import type { Job } from '../machines/machine.ts';
+import { TaskTable } from '../task-table.ts';
 import type { WaitBoundReport } from './report.ts';
 
 export interface WaitBoundOptions {
@@ -26,19 +27,29 @@ export interface WaitBoundOptions {
 }
 
 interface WaitingFlow {
+  readonly ofClass: WaitingClass;
+  readonly tenant: TenantId;
   tasks: number;
   /** Work that was sent to nodes since somebody waits. */
   servedUs: RefUs;
 }
 
+interface WaitingClass {
+  readonly share: Ratio;
+  /** Those that wait, and some that do not, for the next time. */
+  readonly flows: Map<TenantId, WaitingFlow>;
+  waiting: number;
+}
+
+/** Records are used again. */
 interface Waiting {
-  readonly flow: WaitingFlow;
-  readonly workUs: RefUs;
+  flow: WaitingFlow;
+  workUs: RefUs;
   /** What its flow had been served when it came. */
-  readonly servedBeforeUs: RefUs;
+  servedBeforeUs: RefUs;
   /** What its flow is due, in work per microsecond. */
-  readonly rate: number;
-  readonly counts: boolean;
+  rate: number;
+  counts: boolean;
 }
 
 export interface Expectation {
@@ -49,10 +60,15 @@ export interface Expectation {
   readonly counts: boolean;
 }
 
+/** Flows of a class that are kept though nothing of them waits, and records of requests. */
+const IDLE_FLOWS_MAX = 4_096;
+const SPARE_MAX = 16_384;
+
 export class WaitBounds {
   readonly #options: WaitBoundOptions;
-  readonly #flows: Map<ClassName, Map<TenantId, WaitingFlow>> = new Map();
-  readonly #waiting: Map<TaskId, Waiting> = new Map();
+  readonly #classes: Map<ClassName, WaitingClass> = new Map();
+  readonly #waiting = new TaskTable<Waiting>();
+  readonly #spare: Waiting[] = [];
   #largestUs: RefUs = 0;
   #checked = 0;
   #violations = 0;
@@ -66,15 +82,17 @@ export class WaitBounds {
   waits({ task, noise }: Job, { workUs, capacity, counts }: Expectation): void {
     const trueUs = workUs * noise;
     this.#largestUs = Math.max(this.#largestUs, trueUs, task.workUs);
-    const ofClass = this.#flowsOf(task.className);
-    let flow = ofClass.get(task.tenant);
-    if (flow === undefined) {
-      flow = { tasks: 0, servedUs: 0 };
-      ofClass.set(task.tenant, flow);
-    }
-    const rate = (capacity * (this.#options.shares.get(task.className) ?? 1)) / ofClass.size;
-    this.#waiting.set(task.id, { flow, workUs: trueUs, servedBeforeUs: flow.servedUs, rate, counts });
+    const ofClass = this.#classes.get(task.className) ?? this.#addClass(task.className);
+    const flow = ofClass.flows.get(task.tenant) ?? addFlow(ofClass, task.tenant);
+    if (flow.tasks === 0) enter(flow);
     flow.tasks += 1;
+    const waiting = this.#spare.pop() ?? { flow, workUs: 0, servedBeforeUs: 0, rate: 0, counts };
+    waiting.flow = flow;
+    waiting.workUs = trueUs;
+    waiting.servedBeforeUs = flow.servedUs;
+    waiting.rate = (capacity * ofClass.share) / ofClass.waiting;
+    waiting.counts = counts;
+    this.#waiting.add(task.id, waiting);
   }
 
   /** It was sent to a node for the first time. */
@@ -94,12 +112,15 @@ export class WaitBounds {
     return { checked: this.#checked, violations: this.#violations, ratioMax: this.#ratioMax };
   }
 
+  /** The record is another's from the next request on. */
   #over({ task }: Job, waitUs: DurationUs): Waiting | undefined {
     const waiting = this.#waiting.get(task.id);
     if (waiting === undefined) return undefined;
     this.#waiting.delete(task.id);
-    waiting.flow.tasks -= 1;
-    if (waiting.flow.tasks === 0) this.#flowsOf(task.className).delete(task.tenant);
+    if (this.#spare.length < SPARE_MAX) this.#spare.push(waiting);
+    const { flow } = waiting;
+    flow.tasks -= 1;
+    if (flow.tasks === 0) leave(flow);
     if (waiting.counts) this.#judge(waitUs, waiting);
     return waiting;
   }
@@ -113,11 +134,27 @@ export class WaitBounds {
     if (ratio > this.#ratioMax) this.#ratioMax = ratio;
   }
 
-  #flowsOf(name: ClassName): Map<TenantId, WaitingFlow> {
-    const known = this.#flows.get(name);
-    if (known !== undefined) return known;
-    const flows = new Map<TenantId, WaitingFlow>();
-    this.#flows.set(name, flows);
-    return flows;
+  #addClass(name: ClassName): WaitingClass {
+    const ofClass = { share: this.#options.shares.get(name) ?? 1, flows: new Map(), waiting: 0 };
+    this.#classes.set(name, ofClass);
+    return ofClass;
   }
+}
+
+function addFlow(ofClass: WaitingClass, tenant: TenantId): WaitingFlow {
+  const flow = { ofClass, tenant, tasks: 0, servedUs: 0 };
+  ofClass.flows.set(tenant, flow);
+  return flow;
+}
+
+/** What it was served while nothing of it waited is of no account. */
+function enter(flow: WaitingFlow): void {
+  flow.ofClass.waiting += 1;
+  flow.servedUs = 0;
+}
+
+function leave(flow: WaitingFlow): void {
+  const { ofClass, tenant } = flow;
+  ofClass.waiting -= 1;
+  if (ofClass.flows.size > IDLE_FLOWS_MAX) ofClass.flows.delete(tenant);
 }

@@ -38,6 +38,8 @@ function rowSpecs(report: PolicyReport, { policies }: VariantRuns): readonly Row
     ...(streams.length > 1 ? groupRows('byStream', streams) : []),
   ];
   const optional: readonly RowSpec[] = [
+    { label: 'crashes of its process', path: 'crashes', sort: 'number' },
+    { label: '… and up, until it decided', path: 'resumeSeconds', sort: 'seconds' },
     { label: 'swaps per request', path: 'swapsPerRequest', sort: 'number' },
     { label: 'prompt blocks that nodes kept', path: 'prefixes.hitRatio', sort: 'percent' },
     { label: '… of what one cache would', path: 'prefixes.hitOfShared', sort: 'percent' },
