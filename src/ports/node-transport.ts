@@ -55,6 +55,8 @@ export interface NodeTransport {
   close(nodeId: NodeId): void;
   /** MUST NOT throw: an unknown node or a refused connection is `onFault('connect')`. */
   send(nodeId: NodeId, request: NodeRequest, handler: NodeResponseHandler): NodeCall;
+  /** Connections that were opened so far, and requests that were given to one. Absent: nobody counts. */
+  connections?(): { readonly opened: number; readonly requests: number };
   /** Ends all connections. */
   shutdown(): Promise<void>;
 }

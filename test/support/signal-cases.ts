@@ -143,7 +143,7 @@ export const SIGNAL_CASES: readonly SignalCase[] = [
   {
     fault: 'readings of idle nodes go on saying that they are full',
     raises: ['phantom-starvation'],
-    mayRaise: ['latched-gate'],
+    mayRaise: ['latched-gate', 'memory-hoarding'],
     at: FAULT_AT,
     withinUs: MIN,
     scenario: scene({ spanUs: 8 * MIN, streams: [traffic({}, 0.5)] }),
@@ -152,7 +152,7 @@ export const SIGNAL_CASES: readonly SignalCase[] = [
   {
     fault: 'all nodes become three times slower while there is more than they can do',
     raises: ['silent-starvation'],
-    mayRaise: ['generational-starvation', 'priority-inversion', 'little-gap'],
+    mayRaise: ['slo-drift', 'generational-starvation', 'priority-inversion', 'little-gap'],
     at: 6 * MIN,
     withinUs: 3 * MIN,
     scenario: withFault(
@@ -163,7 +163,7 @@ export const SIGNAL_CASES: readonly SignalCase[] = [
   {
     fault: 'the lowest class has no share left, and waits to miss',
     raises: ['generational-starvation'],
-    mayRaise: [],
+    mayRaise: ['queue-growth', 'slo-drift'],
     at: 0,
     withinUs: 6 * MIN,
     scenario: scene({
@@ -179,7 +179,7 @@ export const SIGNAL_CASES: readonly SignalCase[] = [
   {
     fault: 'low requests of ninety seconds take all places, and none gives way',
     raises: ['priority-inversion'],
-    mayRaise: ['generational-starvation', 'little-gap'],
+    mayRaise: ['queue-growth', 'generational-starvation', 'little-gap'],
     at: FAULT_AT,
     withinUs: 2 * MIN,
     scenario: scene({
@@ -203,6 +203,233 @@ export const SIGNAL_CASES: readonly SignalCase[] = [
       ],
     }),
   },
+  {
+    fault: 'one of ten equal nodes takes 1.9 times as long, less than what ejects it',
+    raises: ['node-variance'],
+    mayRaise: [],
+    at: FAULT_AT,
+    withinUs: 7 * MIN,
+    scenario: withFault(
+      { at: FAULT_AT, kind: 'slow', nodes: first(1), times: 1.9, forUs: 10 * MIN },
+      { spanUs: 13 * MIN },
+    ),
+  },
+  {
+    fault: 'one node fails a seventh of its requests, and its probes are well',
+    raises: ['ready-but-failing'],
+    mayRaise: ['ghost-queue', 'ownership-flapping'],
+    at: FAULT_AT,
+    withinUs: 4 * MIN,
+    scenario: withFault({
+      at: FAULT_AT,
+      kind: 'gray',
+      nodes: { group: 'large', count: 1 },
+      failShare: 0.15,
+      forUs: 10 * MIN,
+    }),
+  },
+  {
+    fault: 'a node fails everything in a millisecond, and is ejected for no longer than that',
+    raises: ['traffic-sink'],
+    mayRaise: ['ready-but-failing', 'ghost-queue', 'ownership-flapping'],
+    at: FAULT_AT,
+    withinUs: 3 * MIN,
+    scenario: withFault(
+      { at: FAULT_AT, kind: 'gray', nodes: { group: 'large', count: 1 }, failShare: 1, forUs: 10 * MIN },
+      {
+        config: configured({
+          health: { ...defaultSchedulerConfig({}).health, ejectMs: 1, ejectMsMax: 1 },
+        }),
+      },
+    ),
+  },
+  {
+    fault: 'load rises above capacity, no gate refuses and nobody adds nodes',
+    raises: ['queue-growth'],
+    mayRaise: ['slo-drift', 'little-gap', 'generational-starvation'],
+    at: FAULT_AT,
+    withinUs: 2 * MIN,
+    scenario: scene({
+      config: UNPROTECTED,
+      spanUs: 8 * MIN,
+      streams: [
+        traffic({
+          course: [{ from: FAULT_AT, times: 2.5 }],
+          classes: [{ name: 'normal', share: 1, deadlineUs: 20 * MIN }],
+        }),
+      ],
+    }),
+  },
+  {
+    fault: 'every node has many places free and takes three times as long',
+    raises: ['silent-overload'],
+    mayRaise: ['slo-drift', 'prediction-error'],
+    at: FAULT_AT,
+    withinUs: 2 * MIN,
+    scenario: withFault(
+      { at: FAULT_AT, kind: 'slow', nodes: ALL, times: 3, forUs: 10 * MIN },
+      {
+        spanUs: 8 * MIN,
+        fleet: FLEET.map((group) => ({ ...group, engine: { kind: 'slots', slots: 16 } })),
+        streams: [traffic({}, 0.03)],
+      },
+    ),
+  },
+  {
+    fault: 'the large nodes become slower, and answers come near their deadlines',
+    raises: ['slo-drift'],
+    mayRaise: ['silent-overload', 'silent-starvation', 'prediction-error', 'ghost-queue'],
+    at: 12 * MIN,
+    withinUs: 5 * MIN,
+    scenario: withFault(
+      { at: 12 * MIN, kind: 'slow', nodes: { group: 'large', count: 0 }, times: 3, forUs: 10 * MIN },
+      {
+        spanUs: 20 * MIN,
+        streams: [
+          traffic(
+            {
+              classes: [
+                { name: 'critical', share: 0.3, deadlineUs: 3 * S },
+                { name: 'normal', share: 0.7, deadlineUs: 4 * S },
+              ],
+              sizes: { kind: 'work', meanUs: S, sigma: 0.3 },
+            },
+            0.3,
+          ),
+        ],
+      },
+    ),
+  },
+  {
+    fault: 'every node fails a tenth of its requests, and all are tried again elsewhere',
+    raises: ['ghost-queue'],
+    mayRaise: ['ownership-flapping'],
+    at: FAULT_AT,
+    withinUs: 2 * MIN,
+    scenario: withFault(
+      { at: FAULT_AT, kind: 'gray', nodes: ALL, failShare: 0.1, forUs: 10 * MIN },
+      { streams: [traffic({}, 0.4)] },
+    ),
+  },
+  {
+    fault: 'one node is cut off for twenty seconds of every minute',
+    raises: ['ownership-flapping'],
+    mayRaise: ['ghost-queue', 'ready-but-failing'],
+    at: FAULT_AT,
+    withinUs: 5 * MIN,
+    scenario: scene({
+      faults: [0, 1, 2, 3, 4].map(
+        (nth): FaultSpec => ({
+          at: FAULT_AT + nth * MIN,
+          kind: 'partition',
+          nodes: { group: 'large', count: 1 },
+          forUs: 20 * S,
+        }),
+      ),
+    }),
+  },
+  {
+    fault: 'the memory of a working node stands at 93 %',
+    raises: ['memory-fragmentation'],
+    mayRaise: [],
+    at: FAULT_AT,
+    withinUs: 2 * MIN,
+    scenario: scene({ spanUs: 8 * MIN, streams: [traffic({}, 0.8)] }),
+    prepare: (simulation) => tellMemory(simulation, 0.93, 10),
+  },
+  {
+    fault: 'the memory of nodes that do little stands at 97 %',
+    raises: ['memory-hoarding'],
+    mayRaise: [],
+    at: FAULT_AT,
+    withinUs: 2 * MIN,
+    scenario: scene({ spanUs: 8 * MIN, streams: [traffic({}, 0.1)] }),
+    prepare: (simulation) => tellMemory(simulation, 0.97, 0),
+  },
+  {
+    fault: 'the only node of a rare model has more to do than it can',
+    raises: ['wait-spread'],
+    mayRaise: ['queue-growth', 'slo-drift', 'little-gap', 'priority-inversion'],
+    at: FAULT_AT,
+    withinUs: 4 * MIN,
+    scenario: scene({
+      config: UNPROTECTED,
+      fleet: [...FLEET, nodeGroup({ name: 'rare', count: 1, models: ['rare'] })],
+      streams: [
+        traffic({ classes: [{ name: 'normal', share: 1, deadlineUs: 10 * MIN }] }),
+        traffic({
+          name: 'rare',
+          arrivals: { kind: 'poisson', rate: { kind: 'per-second', perSecond: 0.5 } },
+          course: [{ from: FAULT_AT, times: 3 }],
+          classes: [{ name: 'normal', share: 1, deadlineUs: 10 * MIN }],
+          models: [{ id: 'rare', share: 1 }],
+        }),
+      ],
+    }),
+  },
+  {
+    fault: 'half of the requests begin to call themselves critical',
+    raises: ['label-drift'],
+    mayRaise: [],
+    at: 10 * MIN,
+    withinUs: 4 * MIN,
+    scenario: scene({
+      spanUs: 15 * MIN,
+      streams: [
+        traffic({ course: [{ from: 10 * MIN, times: 0.5 }] }),
+        traffic({
+          name: 'risen',
+          course: [
+            { from: 0, times: 0 },
+            { from: 10 * MIN, times: 0.5 },
+          ],
+          classes: [{ name: 'critical', share: 1, deadlineUs: 30 * S }],
+        }),
+      ],
+    }),
+  },
+  {
+    fault: 'sizes are guessed within a factor of four only',
+    raises: ['prediction-error'],
+    mayRaise: ['generational-starvation'],
+    at: 0,
+    withinUs: 7 * MIN,
+    scenario: scene({ streams: [traffic({ estimateSigma: 1.4 }, 0.4)] }),
+  },
+  {
+    fault: 'clients see a tenth of their answers broken off, of which the gateway knows nothing',
+    raises: ['phantom-slo'],
+    mayRaise: [],
+    at: FAULT_AT,
+    withinUs: 30 * S,
+    scenario: scene({ spanUs: 6 * MIN }),
+    signals: {
+      outside: (now) => ({
+        userSide: {
+          told: 400,
+          toldBad: now < FAULT_AT ? 3 : 42,
+          serverBad: 2,
+          clientP95Ms: 2_100,
+          serverP95Ms: 2_000,
+        },
+      }),
+    },
+  },
+  {
+    fault: 'a proxy before the nodes closes each connection after its answer',
+    raises: ['connection-churn'],
+    mayRaise: [],
+    at: FAULT_AT,
+    withinUs: 2 * MIN,
+    scenario: scene({ spanUs: 8 * MIN }),
+    signals: {
+      outside: (now) => {
+        const requests = Math.floor(now / 100_000);
+        const late = Math.max(0, requests - FAULT_AT / 100_000);
+        return { connections: { requests, opened: Math.floor(0.02 * requests + 0.9 * late) } };
+      },
+    },
+  },
 ];
 
 /** Each second all nodes but two tell that work of others waits inside them. */
@@ -214,6 +441,18 @@ function repeatFull(simulation: Simulation, from: number): void {
     simulation.at(simulation.now + S, tell);
   };
   simulation.at(from, tell);
+}
+
+/** From the fault on each node tells its memory; before, that little of it is used. */
+function tellMemory(simulation: Simulation, use: number, onlyNode: number): void {
+  const nodes = [...simulation.nodes.keys()].filter((_, at) => onlyNode === 0 || at === onlyNode);
+  const tell = (): void => {
+    const memoryUse = simulation.now < FAULT_AT ? 0.5 : use;
+    for (const nodeId of nodes)
+      simulation.apply({ kind: 'node-memory', nodeId, memory: { memoryUse, reservedUse: 0 } });
+    simulation.at(simulation.now + 10 * S, tell);
+  };
+  simulation.at(S, tell);
 }
 
 export function runCase(one: SignalCase, seed: number): SignalsReport {

@@ -49,6 +49,9 @@ class HttpTransport implements NodeTransport {
     for (const connection of connections) connection.flush();
   };
   tick = 0;
+  /** So far. */
+  opened = 0;
+  requests = 0;
 
   constructor(options: HttpTransportOptions) {
     this.#connectTicks = ticks(options.connectMs);
@@ -91,6 +94,10 @@ class HttpTransport implements NodeTransport {
    * Requests leave in one burst at the end of the turn in which they were sent: spread over it, each write would wake a
    * node that has fallen asleep since the last one. At most one per connection.
    */
+  connections(): { readonly opened: number; readonly requests: number } {
+    return { opened: this.opened, requests: this.requests };
+  }
+
   flushAtTurnEnd(connection: Connection): void {
     if (this.#unwritten.push(connection) === 1) setImmediate(this.#flush);
   }
@@ -149,8 +156,10 @@ class Pool implements ConnectionOwner {
       }
       connection = new Connection(this.#route, this);
       this.#connections.add(connection);
+      this.#transport.opened += 1;
       this.#transport.watch(this);
     }
+    this.#transport.requests += 1;
     call.startOn(connection);
     return '';
   }

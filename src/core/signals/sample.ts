@@ -174,7 +174,5 @@ export interface OutsideSample {
   readonly staleReadings?: readonly NodeId[];
   /** Connections to nodes that were opened, and requests that were sent over them. */
   readonly connections?: { readonly opened: number; readonly requests: number };
-  /** Requests that named a class or deadline, and those among them whose wish was cut or ignored. */
-  readonly wishes?: { readonly asked: number; readonly changed: number };
   readonly userSide?: UserSideSample;
 }

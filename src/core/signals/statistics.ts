@@ -1,5 +1,40 @@
 /** The few statistics that several detectors share. */
 
+/** The middle one, or the mean of the two in the middle; 0 of nothing. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  if (sorted.length === 0) return 0;
+  if (sorted.length % 2 === 1) return sorted[middle] as number;
+  return ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2;
+}
+
+/**
+ * How far a value lies from the middle of its peers, in units of their own spread: 0.6745 (x - median) / MAD, which is a
+ * standard score where they are normal (Iglewicz and Hoaglin 1993). The spread is taken as at least `spreadMin`: peers that
+ * are equal by chance make nobody an outlier.
+ */
+export function robustZ(value: number, peers: readonly number[], spreadMin: number): number {
+  const middle = median(peers);
+  const mad = median(peers.map((peer) => Math.abs(peer - middle)));
+  return (value - middle) / Math.max(spreadMin, mad / 0.6745);
+}
+
+export interface Interval {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The interval in which a share lies with 95 % confidence, by Wilson (1927); right also near 0 and 1. */
+export function wilson(hits: number, count: number, z = 1.96): Interval {
+  if (count === 0) return { low: 0, high: 1 };
+  const share = hits / count;
+  const z2 = z * z;
+  const middle = (share + z2 / (2 * count)) / (1 + z2 / count);
+  const half = (z / (1 + z2 / count)) * Math.sqrt((share * (1 - share)) / count + z2 / (4 * count * count));
+  return { low: Math.max(0, middle - half), high: Math.min(1, middle + half) };
+}
+
 export function mean(values: readonly number[]): number {
   return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 }

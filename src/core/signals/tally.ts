@@ -28,6 +28,11 @@ export function paceStep(ln: number): number {
   return Math.min(PACE_STEPS - 1, Math.max(0, step));
 }
 
+/** The upper edge of a step, as a ratio. */
+export function paceEdge(step: number): number {
+  return Math.exp(PACE_LEAST_LN + (step + 1) * PACE_STEP_LN);
+}
+
 export class ClassTally {
   arrived = 0;
   /** On nodes now. */

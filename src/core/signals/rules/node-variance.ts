@@ -1,0 +1,91 @@
+/**
+ * A node is slower at a model than its peers of the same hardware at the same model. Times are over work and as logarithms, so
+ * sizes do not matter and a factor is a difference; the spread of the peers is their median absolute deviation, which the slow one
+ * cannot widen. A node that runs more at once is slower by right and is not accused.
+ */
+import type { Past } from '../past.ts';
+import type { Look, Rule, Suspicion } from '../detector.ts';
+import { median, robustZ, told } from '../statistics.ts';
+import { type NodeSince, nodesSince, type PaceSince } from './since.ts';
+
+const WINDOW_S = 300;
+const WINDOW_S_MIN = 60;
+const Z_MIN = 3.5;
+const RATIO_MIN = 1.5;
+const TASKS_MIN = 30;
+const PEERS_MIN = 4;
+/** Peers that are alike by chance are taken to differ by so much, as a logarithm. */
+const SPREAD_MIN = 0.05;
+const INFLIGHT_RATIO = 1.25;
+
+export const nodeVariance: Rule = {
+  signal: 'node-variance',
+  thresholds: {
+    z: { value: Z_MIN, unit: 'robust standard scores' },
+    ratio: { value: RATIO_MIN, unit: 'times the median of the peers' },
+    tasksMin: { value: TASKS_MIN, unit: 'tasks' },
+    peersMin: { value: PEERS_MIN, unit: 'nodes beside it' },
+    window: { value: WINDOW_S, unit: 's' },
+  },
+  enterSamples: 10,
+  leaveSamples: 30,
+  remedy:
+    'Look at the node: heat, power limit, a slower PCIe or NVLink path, other work on it, another engine version. Cordon it until it is as fast as the others.',
+  look,
+};
+
+interface Row extends PaceSince {
+  readonly id: string;
+}
+
+function look(past: Past): Look {
+  const then = past.ago(WINDOW_S) ?? past.every10(WINDOW_S)[0];
+  if (then === undefined || past.now.at - then.at < WINDOW_S_MIN * 1e6)
+    return { kind: 'blind', why: `It needs ${WINDOW_S_MIN} s of samples` };
+  const groups = Map.groupBy(rowsOf(nodesSince(then, past.now)), ({ key }) => key);
+  const suspicions = [...groups.values()].flatMap((rows) => slowOnes(rows.map(({ row }) => row)));
+  return { kind: 'seen', suspicions };
+}
+
+function rowsOf(nodes: readonly NodeSince[]): readonly { readonly key: string; readonly row: Row }[] {
+  return nodes.flatMap(({ node, paces }) =>
+    paces
+      .filter(({ count }) => count >= TASKS_MIN)
+      .map((pace) => ({ key: `${node.hardware} ${pace.model}`, row: { ...pace, id: node.id } })),
+  );
+}
+
+function slowOnes(rows: readonly Row[]): readonly Suspicion[] {
+  if (rows.length <= PEERS_MIN) return [];
+  const paces = rows.map(({ mean }) => mean);
+  const middle = median(paces);
+  const usualInflight = median(rows.map(({ inflight }) => inflight));
+  return rows.flatMap((row) => {
+    const z = robustZ(row.mean, paces, SPREAD_MIN);
+    const ratio = Math.exp(row.mean - middle);
+    // Its own tasks must be enough to tell, too.
+    const error = row.deviation / Math.sqrt(row.count);
+    if (z < Z_MIN || ratio < RATIO_MIN || row.mean - middle < Z_MIN * error) return [];
+    if (row.inflight > usualInflight * INFLIGHT_RATIO) return [];
+    return [suspicionOf(row, { z, ratio, peers: rows.length - 1 })];
+  });
+}
+
+function suspicionOf(
+  row: Row,
+  { z, ratio, peers }: { readonly z: number; readonly ratio: number; readonly peers: number },
+): Suspicion {
+  return {
+    subject: { kind: 'node', id: row.id },
+    severity: ratio > 2 * RATIO_MIN ? 'page' : 'warn',
+    evidence: {
+      model: row.model,
+      ratio: told(ratio),
+      z: told(z),
+      tasks: row.count,
+      peers,
+      inflight: told(row.inflight),
+    },
+    says: `${row.id} takes ${told(ratio)} times as long for ${row.model} as its ${peers} peers of the same hardware`,
+  };
+}
