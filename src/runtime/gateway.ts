@@ -10,6 +10,7 @@ import { lookup } from 'node:dns/promises';
 import { type MonoUs, US_PER_S } from '../base/units.ts';
 import type { GatewayConfig } from '../core/config/types.ts';
 import type { Scheduler } from '../core/scheduler/contract.ts';
+import type { OutsideSample } from '../core/signals/index.ts';
 import type { DeviceTelemetry } from '../ports/device-telemetry.ts';
 import type { EngineDriver } from '../ports/engine-driver.ts';
 import type { UserSideSample } from '../core/signals/user-side.ts';
@@ -141,7 +142,11 @@ function assemble(options: GatewayOptions): Parts {
     clock,
     outside() {
       const userSide = options.userSide?.(clock.nowUs());
-      return { staleReadings: fleet.staleReadings(), ...(userSide === undefined ? {} : { userSide }) };
+      return {
+        staleReadings: fleet.staleReadings(),
+        ...connectionsOf(options.transport),
+        ...(userSide === undefined ? {} : { userSide }),
+      };
     },
   });
   return { clock, log, loop, table, dispatcher, usage, recording, fleet, names, state, signals };
@@ -153,6 +158,11 @@ function recordingOf({ scheduler, config, journal }: GatewayOptions, clock: Runt
     scheduler,
     journal === undefined ? undefined : new JournalRecorder(journal, scheduler, start),
   );
+}
+
+function connectionsOf(transport: NodeTransport): Pick<OutsideSample, 'connections'> {
+  const connections = transport.connections?.();
+  return connections === undefined ? {} : { connections };
 }
 
 async function resolveByDns(host: string): Promise<readonly string[]> {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { nodeSpec, S, taskSpec } from '../../../../test/support/specs.ts';
-import { VirtualRun } from '../../../simulator/virtual-run.ts';
-import { defaultSchedulerConfig } from '../../config/index.ts';
-import { Signals } from '../index.ts';
+import { nodeSpec, S, taskSpec } from '../../test/support/specs.ts';
+import { VirtualRun } from './virtual-run.ts';
+import { defaultSchedulerConfig } from '../core/config/index.ts';
+import { Signals } from '../core/signals/index.ts';
 
 const TALKS = 40;
 const BLOCKS = 20;
