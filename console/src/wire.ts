@@ -63,6 +63,7 @@ export interface Picture {
   };
   readonly accounts: Accounts;
   readonly retryBudget: number;
+  readonly signals: { readonly page: number; readonly warn: number };
   readonly ladder: Ladder;
   readonly nodes: {
     readonly fleet: number;
@@ -158,6 +159,8 @@ export interface NodesPage {
 export interface ConfigPage {
   readonly config: Readonly<Record<string, unknown>>;
   readonly origins: Readonly<Record<string, string>>;
+  /** Absent where nothing changes the configuration. */
+  readonly version?: number;
 }
 
 export interface Change {
@@ -166,10 +169,18 @@ export interface Change {
   readonly to?: unknown;
 }
 
+/** What a change did, or would do. */
+export interface ChangeOutcome {
+  readonly version: number;
+  readonly changed: readonly Change[];
+  readonly changedTotal: number;
+  readonly needsRestart: readonly string[];
+}
+
 export interface ConfigVersion {
   readonly version: number;
   readonly at: number;
   readonly why: string;
   readonly who: string;
-  readonly changed: readonly (Change | string)[];
+  readonly changed: readonly Change[];
 }

@@ -36,6 +36,34 @@ describe('TaskTable.publicId', () => {
   });
 });
 
+describe('TaskTable.list', () => {
+  const refusal = { reason: 'unknown-model', tenant: 't', model: 'm', receivedAt: 0 } as const;
+
+  test('tells live ones with the oldest first and ended ones with the newest first, each up to its limit', () => {
+    const table = new TaskTable(new TenantUsage(0));
+    const rows = Array.from({ length: 4 }, () => new TaskRow(table.nextId(), SPEC, undefined));
+    for (const row of rows) table.add(row);
+    for (const row of rows.slice(2)) row.permit = true;
+    for (let i = 0; i < 3; i++) table.noteRefused(refusal, 7);
+    const ids = (state: 'queued' | 'running' | 'ended', limit: number): number[] =>
+      table.list(state, limit).map((row) => row.id);
+    expect([ids('queued', 9), ids('running', 9), ids('ended', 9)]).toEqual([
+      [1, 2],
+      [3, 4],
+      [7, 6, 5],
+    ]);
+    expect([ids('queued', 1), ids('running', 1), ids('ended', 2)]).toEqual([[1], [3], [7, 6]]);
+  });
+
+  test('goes on telling the newest first when the ring of ended ones has come round', () => {
+    const table = new TaskTable(new TenantUsage(0));
+    for (let i = 0; i < FINISHED_MAX + 3; i++) table.noteRefused(refusal, 7);
+    const last = FINISHED_MAX + 3;
+    expect(table.list('ended', 4).map((row) => row.id)).toEqual([last, last - 1, last - 2, last - 3]);
+    expect(table.list('ended', 2 * FINISHED_MAX)).toHaveLength(FINISHED_MAX);
+  });
+});
+
 describe('TaskTable.noteRefused', () => {
   test('shares the ring of finished requests and never counts as live', () => {
     const table = new TaskTable(new TenantUsage(0));

@@ -1,45 +1,21 @@
 /** The console in a real browser, on a real gateway; the accelerators are emulated. */
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { buildConsole } from '../../scripts/build-console.ts';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { createFixture } from '../integration/cli-fixture.ts';
 import { browserPath } from '../support/browser.ts';
-import { type CaseBench, createCaseBench, nodeAt, open } from '../support/case-bench.ts';
-import {
-  type ConsolePage,
-  expectNoComplaints,
-  graveFaults,
-  launchBrowser,
-  openConsole,
-} from './console-bench.ts';
+import { IMAGE_MODEL, imageNodes, imageProfile, nodeAt, open, sendMany } from '../support/case-bench.ts';
+import { consoleSuite, expectNoComplaints, STEP_MS_MAX } from './console-bench.ts';
+
+/** An emulated T4 takes about a quarter of a second for an image. */
+const SPEEDUP = 60;
 
 describe.skipIf(browserPath() === undefined)('the console', () => {
-  let browser: Browser;
-  let bench: CaseBench;
-
-  beforeAll(async () => {
-    await buildConsole();
-    browser = await launchBrowser();
-  });
-
-  afterAll(() => browser?.close());
-
-  beforeEach(() => {
-    bench = createCaseBench();
-  });
-
-  afterEach(() => bench.end());
-
-  async function enter(
-    ...[started, options]: [Parameters<typeof openConsole>[1], Parameters<typeof openConsole>[2]?]
-  ): Promise<ConsolePage> {
-    const opened = await openConsole(browser, started, options);
-    bench.onEnd(() => opened.close());
-    return opened;
-  }
+  const suite = consoleSuite();
 
   test('refuses a wrong token with the words of the gateway, and lets the right one in', async () => {
-    const started = await bench.gateway({});
-    const opened = await enter(started);
+    const started = await suite.bench.gateway({});
+    const opened = await suite.open(started);
     const { page } = opened;
     await page.getByLabel('Admin token').fill('wrong');
     await page.getByRole('button', { name: 'Log in' }).click();
@@ -49,32 +25,125 @@ describe.skipIf(browserPath() === undefined)('the console', () => {
     expect(await opened.context.cookies()).toEqual([]);
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByLabel('Admin token').waitFor();
-    expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+    expect(await page.evaluate('sessionStorage.length')).toBe(0);
+    expectNoComplaints(opened);
   });
 
-  test('shows what waits and how the fleet is, as it changes', async () => {
-    const held: (() => void)[] = [];
-    const node = await bench.node((res) => void held.push(() => res.writeHead(500).end()));
-    const started = await bench.gateway({ nodes: [nodeAt('one', node)] });
-    const opened = await enter(started);
+  test('shows a spike over emulated nodes as it comes and goes, without loading anything again', async () => {
+    const nodes = ['a', 'b', 'c', 'd'].map((id) => ({
+      id,
+      kind: 'image' as const,
+      model: IMAGE_MODEL,
+      statedHardware: 'T4' as const,
+      trueHardware: 'T4' as const,
+    }));
+    const fleet = await suite.bench.fleet({ speedup: SPEEDUP, nodes });
+    const started = await suite.bench.gateway({
+      nodes: imageNodes(fleet),
+      models: [{ id: IMAGE_MODEL, profile: imageProfile(SPEEDUP) }],
+    });
+    const opened = await suite.open(started);
     const { page } = opened;
     await opened.logIn();
-    const sockets = await Promise.all([1, 2, 3].map(() => open(started.dataUrl, { className: 'low' })));
-    bench.onEnd(() => sockets.forEach((socket) => void socket.destroy()));
     const waiting = page.getByRole('row', { name: /^low/ }).getByRole('cell').nth(1);
-    await expect.poll(() => waiting.textContent(), { timeout: 10_000 }).toBe('2');
+    await expect.poll(() => waiting.textContent(), { timeout: STEP_MS_MAX }).toBe('0');
+    const client = suite.bench.client(started.dataUrl);
+    const spike = sendMany(client, {
+      count: 40,
+      concurrency: 40,
+      wish: () => ({ model: IMAGE_MODEL, className: 'low', deadlineMs: 60_000 }),
+    });
+    await expect
+      .poll(async () => Number(await waiting.textContent()), { timeout: STEP_MS_MAX })
+      .toBeGreaterThan(5);
     await page.getByLabel('Fleet map').focus();
     await page.keyboard.press('ArrowRight');
-    await page.getByText(/one: .*1 of 1 slots/).waitFor();
-    await expectNoComplaints(opened);
+    await page.keyboard.press('ArrowRight');
+    await page.getByText(/b: .*1 of 1 slots/).waitFor();
+    await expect.poll(() => waiting.textContent(), { timeout: STEP_MS_MAX }).toBe('0');
+    expect((await spike).filter(({ answer }) => answer?.status === 200)).toHaveLength(40);
+    expectNoComplaints(opened);
   });
 
-  test.each(['light', 'dark'] as const)('has no serious fault of access in the %s theme', async (theme) => {
-    const started = await bench.gateway({ nodes: [nodeAt('one', { url: 'http://127.0.0.1:9' })] });
-    const opened = await enter(started, { theme });
-    expect(await graveFaults(opened)).toEqual([]);
+  test('opens a waiting request and tells what holds it, which nodes may not take it, and what would help', async () => {
+    const node = await suite.bench.node(() => undefined);
+    const started = await suite.bench.gateway({ nodes: [nodeAt('one', node)] });
+    for (const className of ['critical', 'low']) {
+      const socket = await open(started.dataUrl, { className, deadlineMs: 60_000 });
+      suite.bench.onEnd(() => void socket.destroy());
+    }
+    const opened = await suite.open(started);
+    const { page } = opened;
     await opened.logIn();
-    expect(await graveFaults(opened)).toEqual([]);
-    await expectNoComplaints(opened);
+    await opened.goTo('Requests');
+    await page.getByRole('row', { name: /low/ }).getByRole('link').click();
+    await page.getByRole('heading', { name: 'queued' }).waitFor();
+    await page.getByText('What would help:').waitFor();
+    await page.getByRole('heading', { name: 'What holds it' }).waitFor();
+    const row = page.getByRole('row', { name: /^one/ });
+    expect(await row.getByRole('cell').first().textContent()).toBe('no');
+    expect(await row.getByRole('cell').nth(1).textContent()).toContain('no-room');
+    expectNoComplaints(opened);
+  });
+
+  test('cordons a node by keyboard alone, after it was asked whether it is meant', async () => {
+    const node = await suite.bench.node(() => undefined);
+    const started = await suite.bench.gateway({ nodes: [nodeAt('one', node)] });
+    const opened = await suite.open(started);
+    const { page } = opened;
+    await opened.logIn();
+    await opened.goTo('Nodes');
+    const cordon = page.getByRole('button', { name: 'Cordon one', exact: true });
+    await cordon.focus();
+    await page.keyboard.press('Enter');
+    const question = page.getByRole('dialog', { name: 'Cordon one?' });
+    await question.waitFor();
+    await page.keyboard.press('Escape');
+    await question.waitFor({ state: 'detached' });
+    expect(started.gateway.node('one')?.cordoned).toBe(false);
+    await cordon.focus();
+    await page.keyboard.press('Enter');
+    await question.waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Shift+Tab');
+    await page.keyboard.press('Enter');
+    await page.getByText('one is cordoned.').waitFor();
+    expect(started.gateway.node('one')?.cordoned).toBe(true);
+    await page.getByRole('button', { name: 'Uncordon one' }).waitFor();
+    expectNoComplaints(opened);
+  });
+
+  test('changes a class weight, shows it in force, and rolls it back', async () => {
+    const fixture = createFixture();
+    suite.bench.onEnd(() => fixture.end());
+    const file = join(fixture.folder, 'spillway.yaml');
+    writeFileSync(
+      file,
+      'classes:\n  - name: critical\n    weight: 8\n  - name: normal\n  - name: low\n    weight: 1\n',
+    );
+    const { document } = await fixture.serve(['--config', file, '--port', '0']);
+    const adminToken = readFileSync(document.adminTokenFile, 'utf8').trim();
+    const opened = await suite.open({ adminUrl: document.adminUrl, adminToken });
+    const { page } = opened;
+    await opened.logIn();
+    await opened.goTo('Configuration');
+    await page.getByLabel('low').fill('3');
+    await page.getByRole('button', { name: 'Try' }).click();
+    await page.getByText('It would change classes.low.weight from 1 to 3.').waitFor();
+    await page.getByLabel('Why').fill('the batch window is short today');
+    await page.getByRole('button', { name: 'Put in force' }).click();
+    await page.getByText('Version 1 is in force').waitFor();
+    await page.getByLabel('Find by path').fill('classes.low.weight');
+    const value = page.getByRole('row', { name: /^classes\.low\.weight/ });
+    await expect.poll(() => value.textContent(), { timeout: STEP_MS_MAX }).toContain('overlay (version 1)');
+    expect(await value.getByRole('cell').first().textContent()).toBe('3');
+    await page.getByRole('button', { name: 'Roll back to version 0' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click();
+    await page.getByText('Rolled back: classes.low.weight from 3 to 1.').waitFor();
+    await expect
+      .poll(() => value.getByRole('cell').first().textContent(), { timeout: STEP_MS_MAX })
+      .toBe('1');
+    expect(await value.textContent()).toContain('spillway.yaml:');
+    expectNoComplaints(opened);
   });
 });

@@ -2,48 +2,41 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { call } from '../api.ts';
-import { valueText } from '../format.ts';
-import type { Change, ConfigPage } from '../wire.ts';
+import type { ChangeOutcome, ConfigPage } from '../wire.ts';
+import { outcomeText } from './outcome-text.ts';
 
 interface ClassEntry {
   readonly name: string;
   readonly weight: number;
 }
 
+type Wishes = Readonly<Record<string, string>>;
+
 interface ClassWeightsProps {
-  readonly config: ConfigPage['config'];
+  readonly page: ConfigPage;
   onChanged(): void;
 }
 
-interface Outcome {
-  readonly version?: number;
-  readonly changed?: readonly Change[];
-  readonly needsRestart?: readonly string[];
-  readonly issues?: readonly { readonly path: string; readonly rule: string }[];
-}
-
-export function ClassWeights({ config, onChanged }: ClassWeightsProps): JSX.Element {
-  const classes = classesOf(config);
-  const [wishes, setWishes] = useState<Readonly<Record<string, string>>>({});
+export function ClassWeights({ page, onChanged }: ClassWeightsProps): JSX.Element {
+  const classes = classesOf(page.config);
+  const [wishes, setWishes] = useState<Wishes>({});
   const [why, setWhy] = useState('');
   const [said, setSaid] = useState('');
-  const patch = {
-    classes: classes.map((one) => ({ ...one, weight: Number(wishes[one.name] ?? one.weight) })),
+  const patch = { classes: patchOf(classes, wishes) };
+  const tryIt = async (): Promise<void> => {
+    const answer = await call<ChangeOutcome>('/config/dry-run', { method: 'POST', body: { patch } });
+    setSaid(answer.kind === 'value' ? `It would change ${outcomeText(answer.value)}` : answer.problem.detail);
   };
-  const ask = async (path: string, method: string): Promise<void> => {
-    const answer = await call<Outcome>(path, {
-      method,
-      body: { patch, ...(method === 'PUT' ? { why } : {}) },
-    });
-    setSaid(answer.kind === 'value' ? outcomeText(answer.value) : answer.problem.detail);
-    if (answer.kind === 'value' && method === 'PUT') {
-      setWishes({});
-      onChanged();
-    }
-  };
-  const putInForce = (event: Event): void => {
+  const putInForce = async (event: Event): Promise<void> => {
     event.preventDefault();
-    void ask('/config', 'PUT');
+    // With the version on the screen: somebody who was faster is not overwritten unseen.
+    const body = { patch, why, who: 'console', version: page.version };
+    const answer = await call<ChangeOutcome>('/config', { method: 'PUT', body });
+    if (answer.kind === 'problem') return setSaid(answer.problem.detail);
+    setSaid(`Version ${answer.value.version} is in force: ${outcomeText(answer.value)}`);
+    setWishes({});
+    setWhy('');
+    onChanged();
   };
   return (
     <section class="panel" aria-labelledby="weights-heading">
@@ -69,10 +62,11 @@ export function ClassWeights({ config, onChanged }: ClassWeightsProps): JSX.Elem
           <input
             id="why"
             autocomplete="off"
+            required
             value={why}
             onInput={(event) => setWhy(event.currentTarget.value)}
           />
-          <button type="button" onClick={() => void ask('/config/dry-run', 'POST')}>
+          <button type="button" onClick={tryIt}>
             Try
           </button>
           <button type="submit" class="primary">
@@ -90,12 +84,13 @@ function classesOf(config: ConfigPage['config']): readonly ClassEntry[] {
   return scheduler?.classes ?? [];
 }
 
-function outcomeText({ version, changed = [], needsRestart = [], issues = [] }: Outcome): string {
-  if (issues.length > 0) return issues.map(({ path, rule }) => `${path}: ${rule}`).join('. ');
-  const what = changed.map(({ path, from, to }) => `${path} from ${valueText(from)} to ${valueText(to)}`);
-  const told = what.length === 0 ? 'Nothing changes' : what.join(', ');
-  const restart = needsRestart.length === 0 ? '' : `. Needs a restart: ${needsRestart.join(', ')}`;
-  return version === undefined
-    ? `It would change: ${told}${restart}`
-    : `In force as version ${version}: ${told}${restart}`;
+/** Only what differs: what the patch does not name stays as it is. */
+function patchOf(
+  classes: readonly ClassEntry[],
+  wishes: Wishes,
+): Readonly<Record<string, { readonly weight: number }>> {
+  const wanted = classes.map(({ name, weight }) => ({ name, weight, wish: Number(wishes[name] ?? weight) }));
+  return Object.fromEntries(
+    wanted.filter(({ weight, wish }) => wish !== weight).map(({ name, wish }) => [name, { weight: wish }]),
+  );
 }

@@ -13,11 +13,6 @@ const SHOWN_MAX = 200;
 
 export function Configuration(): JSX.Element {
   const page = usePolled<ConfigPage>('/config', EVERY_MS);
-  const [version, setVersion] = useState(0);
-  const changed = (): void => {
-    page.refresh();
-    setVersion((before) => before + 1);
-  };
   return (
     <>
       <h1>Configuration</h1>
@@ -30,8 +25,8 @@ export function Configuration(): JSX.Element {
         <p class="quiet">Asking the gateway.</p>
       ) : (
         <>
-          <ClassWeights config={page.value.config} onChanged={changed} />
-          <History key={version} onChanged={changed} />
+          <ClassWeights page={page.value} onChanged={page.refresh} />
+          <History inForce={page.value.version} onChanged={page.refresh} />
           <Values page={page.value} />
         </>
       )}
@@ -42,7 +37,9 @@ export function Configuration(): JSX.Element {
 function Values({ page }: { readonly page: ConfigPage }): JSX.Element {
   const [wanted, setWanted] = useState('');
   const text = wanted.trim().toLowerCase();
-  const matching = flatValues(page.config).filter(({ path }) => path.toLowerCase().includes(text));
+  const matching = flatValues(page.config, page.origins).filter(({ path }) =>
+    path.toLowerCase().includes(text),
+  );
   return (
     <section class="panel" aria-labelledby="values-heading">
       <h2 id="values-heading">What is in force</h2>
@@ -68,7 +65,7 @@ function Values({ page }: { readonly page: ConfigPage }): JSX.Element {
             </tr>
           </thead>
           <tbody>
-            {matching.slice(0, SHOWN_MAX).map(({ path, value }) => (
+            {matching.slice(0, SHOWN_MAX).map(({ path, value, origin }) => (
               <tr key={path}>
                 <th scope="row">
                   <code>{path}</code>
@@ -76,7 +73,7 @@ function Values({ page }: { readonly page: ConfigPage }): JSX.Element {
                 <td>
                   <code>{valueText(value)}</code>
                 </td>
-                <td>{originOf(path, page.origins)}</td>
+                <td>{origin}</td>
               </tr>
             ))}
           </tbody>
@@ -84,10 +81,4 @@ function Values({ page }: { readonly page: ConfigPage }): JSX.Element {
       </div>
     </section>
   );
-}
-
-/** The scheduler's part of the configuration is written without its prefix in files. */
-function originOf(path: string, origins: ConfigPage['origins']): string {
-  const written = path.replace(/^scheduler\./, '').replaceAll(/\[(\d+)\]/g, '.$1');
-  return origins[path] ?? origins[written] ?? origins[written.replaceAll(/\.(\d+)/g, '[$1]')] ?? 'default';
 }

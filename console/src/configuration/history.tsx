@@ -1,36 +1,45 @@
 /** Every configuration that was in force since the start, and the way back to it. */
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { call } from '../api.ts';
 import { moment } from '../format.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { usePolled } from '../parts/use-polled.ts';
-import type { ConfigVersion } from '../wire.ts';
+import type { ChangeOutcome, ConfigVersion } from '../wire.ts';
+import { outcomeText } from './outcome-text.ts';
 
 const EVERY_MS = 5_000;
-const NOT_FOUND = 404;
+/** The gateway was started by a program that lets nothing change it. */
+const FIXED = 409;
+/** Before the first change the file alone was in force. */
+const FILE_ALONE = { version: 0, at: 0, who: '', why: 'The file alone', changed: [] };
 
 interface HistoryProps {
+  readonly inForce: number | undefined;
   onChanged(): void;
 }
 
-export function History({ onChanged }: HistoryProps): JSX.Element {
+export function History({ inForce, onChanged }: HistoryProps): JSX.Element {
   const page = usePolled<{ readonly versions: readonly ConfigVersion[] }>('/config/history', EVERY_MS);
   const [asked, setAsked] = useState<ConfigVersion>();
   const [said, setSaid] = useState('');
+  useEffect(page.refresh, [inForce]);
   const rollBack = async ({ version }: ConfigVersion): Promise<void> => {
-    const answer = await call('/config/rollback', { method: 'POST', body: { version } });
-    setSaid(answer.kind === 'value' ? '' : answer.problem.detail);
+    const answer = await call<ChangeOutcome>('/config/rollback', {
+      method: 'POST',
+      body: { version, why: `Back to version ${version}`, who: 'console' },
+    });
+    setSaid(answer.kind === 'value' ? `Rolled back: ${outcomeText(answer.value)}` : answer.problem.detail);
     if (answer.kind === 'value') onChanged();
   };
-  const versions = (page.value?.versions ?? []).toSorted((a, b) => b.version - a.version);
+  const versions = [...(page.value?.versions ?? []), FILE_ALONE];
   return (
     <section class="panel" aria-labelledby="history-heading">
       <h2 id="history-heading">History</h2>
-      {page.status === NOT_FOUND ? (
-        <p class="quiet">The configuration of this gateway changes with its file alone.</p>
+      {page.status === FIXED ? (
+        <p class="quiet">This gateway was started with a configuration that does not change.</p>
       ) : (
-        <VersionTable versions={versions} onRollBack={setAsked} />
+        <VersionTable versions={versions} inForce={inForce} onRollBack={setAsked} />
       )}
       <p role="status">{said}</p>
       {asked === undefined ? null : (
@@ -49,10 +58,11 @@ export function History({ onChanged }: HistoryProps): JSX.Element {
 
 interface VersionTableProps {
   readonly versions: readonly ConfigVersion[];
+  readonly inForce: number | undefined;
   onRollBack(version: ConfigVersion): void;
 }
 
-function VersionTable({ versions, onRollBack }: VersionTableProps): JSX.Element {
+function VersionTable({ versions, inForce, onRollBack }: VersionTableProps): JSX.Element {
   return (
     <div class="table-scroll" tabIndex={0} role="group" aria-label="Versions of the configuration">
       <table>
@@ -68,17 +78,15 @@ function VersionTable({ versions, onRollBack }: VersionTableProps): JSX.Element 
           </tr>
         </thead>
         <tbody>
-          {versions.map((row, i) => (
+          {versions.map((row) => (
             <tr key={row.version}>
               <th scope="row">{row.version}</th>
-              <td>{moment(row.at)}</td>
+              <td>{row.at === 0 ? '' : moment(row.at)}</td>
               <td>{row.who}</td>
               <td>{row.why}</td>
+              <td>{row.changed.map(({ path }) => path).join(', ')}</td>
               <td>
-                {row.changed.map((change) => (typeof change === 'string' ? change : change.path)).join(', ')}
-              </td>
-              <td>
-                {i === 0 ? (
+                {row.version === inForce ? (
                   'in force'
                 ) : (
                   <button

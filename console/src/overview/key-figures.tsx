@@ -17,6 +17,7 @@ export function KeyFigures(): JSX.Element {
           ['Failed', perSecond(rates.failed)],
           ['Retry budget', `${Math.round(picture.retryBudget * 100)} %`],
           ['Ladder stage', String(picture.ladder.stage)],
+          ['Signals', String(picture.signals.page + picture.signals.warn)],
         ];
   return (
     <dl class="figures">

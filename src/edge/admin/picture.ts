@@ -12,7 +12,7 @@ import { wireLadder } from './ladder.ts';
 export const PICTURED_NODES_MAX = 2_000;
 
 /** The words that the first column of a row counts in. */
-export const WATCHED_STATES: readonly NodeRow['state'][] = [
+export const PICTURED_STATES: readonly NodeRow['state'][] = [
   'active',
   'unverified',
   'suspect',
@@ -49,6 +49,8 @@ export interface Picture {
   /** Since the start; the difference of two pictures is what happened between them. */
   readonly accounts: Accounts;
   readonly retryBudget: number;
+  /** How many findings `GET /signals` has to tell. */
+  readonly signals: { readonly page: number; readonly warn: number };
   /** As `GET /ladder` tells it, with the model at the highest stage alone. */
   readonly ladder: unknown;
   readonly nodes: {
@@ -101,7 +103,7 @@ export function createPictureSource(gateway: Gateway, wallMs: () => WallMs): Pic
 }
 
 function fleetOf(fleet: number, ids: readonly string[], total: number): WatchedFleet {
-  return { fleet, states: WATCHED_STATES, ids, total };
+  return { fleet, states: PICTURED_STATES, ids, total };
 }
 
 function isSame(nodes: readonly NodeRow[], ids: readonly string[]): boolean {
@@ -115,12 +117,15 @@ function eventOf(name: string, value: unknown): Buffer {
 function surroundings(gateway: Gateway, nowWallMs: WallMs): Omit<Picture, 'nodes'> {
   const { depth, workMs, oldestWaitMs, bytes, running, byClass } = gateway.queue();
   const ladder = gateway.ladder();
+  const { findings } = gateway.signals();
+  const page = findings.filter(({ severity }) => severity === 'page').length;
   return {
     at: nowWallMs,
     ready: gateway.ready,
     queue: { depth, workMs, oldestWaitMs, bytes, running, byClass },
     accounts: gateway.accounts(),
     retryBudget: gateway.retryBudget(),
+    signals: { page, warn: findings.length - page },
     ladder: wireLadder({ ...ladder, models: ladder.models.slice(0, 1) }, nowWallMs),
   };
 }
@@ -139,7 +144,7 @@ function rowsOf(nodes: readonly NodeRow[], places: readonly number[]): Omit<Pict
 function rowOf(node: NodeRow): WatchedNode {
   const slots = node.spec.slots > 0 ? node.spec.slots : node.slots;
   return [
-    WATCHED_STATES.indexOf(node.state),
+    PICTURED_STATES.indexOf(node.state),
     Math.round(node.drainMs),
     node.health,
     node.inflight,
