@@ -2,10 +2,19 @@
  * What an engine tells of itself: whether it lives, what it serves, how loaded it is.
  * A driver MUST treat what an engine does not say as unknown, never as zero, and MUST NOT take longer than `timeoutMs`.
  */
-import type { DurationMs } from '../base/units.ts';
+import type { DurationMs, Ratio } from '../base/units.ts';
 import type { ModelOffer } from '../core/request/needs.ts';
 import type { EngineReading } from '../core/scheduler/events.ts';
 import type { NodeEndpoint } from './node-transport.ts';
+
+/** The load that the scheduler goes by, and what only people look at. */
+export interface EngineAccount extends EngineReading {
+  /** Prompt tokens or blocks that were asked for of the engine's prefix cache, and found, since its start. */
+  readonly prefixQueries?: number;
+  readonly prefixHits?: number;
+  /** The same as a share, where the engine tells only that. */
+  readonly prefixHitRatio?: Ratio;
+}
 
 export interface EngineProbe {
   /** Whether anything answered, also if the answer was "busy" or "loading". */
@@ -17,7 +26,7 @@ export interface EngineProbe {
   /** Absent: the engine did not say. */
   readonly models?: readonly ModelOffer[];
   readonly slots?: number;
-  readonly reading?: EngineReading;
+  readonly reading?: EngineAccount;
   /** For people: version or the reason why not alive. */
   readonly detail: string;
 }
@@ -31,5 +40,5 @@ export interface EngineDriver {
   /** MUST NOT reject. */
   probe(endpoint: NodeEndpoint, timeoutMs: DurationMs): Promise<EngineProbe>;
   /** Load alone, cheap enough for every second; undefined when the engine did not say. MUST NOT reject. */
-  read?(endpoint: NodeEndpoint, timeoutMs: DurationMs): Promise<EngineReading | undefined>;
+  read?(endpoint: NodeEndpoint, timeoutMs: DurationMs): Promise<EngineAccount | undefined>;
 }

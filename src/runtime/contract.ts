@@ -13,6 +13,7 @@ import type {
   WallMs,
 } from '../base/units.ts';
 import type { GatewayConfig, NodeConfig } from '../core/config/types.ts';
+import type { AcceleratorReading } from '../core/health/index.ts';
 import type {
   AttemptResult,
   FailureKind,
@@ -31,6 +32,7 @@ import type { LadderView, LadderWish } from '../core/overload/index.ts';
 import type { SignalsView } from '../core/signals/index.ts';
 import type { AttemptLimits, WorkEstimate } from '../core/scheduler/contract.ts';
 import type { Accounts, NodeView, QueueView, TaskView } from '../core/scheduler/views.ts';
+import type { EngineAccount } from '../ports/engine-driver.ts';
 import type { NodeSource } from '../ports/registry-store.ts';
 import type { DecisionsView, DecisionView } from './journal/decision-view.ts';
 import type { JournalStatus } from './journal/journal-recorder.ts';
@@ -159,6 +161,23 @@ export interface AttemptFailure {
   readonly endedMs: DurationMs;
 }
 
+/** What host and engine of a node said last. What is stale is unknown, whatever it was. */
+export interface NodeTelemetry {
+  readonly staleAfterMs: DurationMs;
+  readonly host?: {
+    readonly at: WallMs;
+    readonly isStale: boolean;
+    readonly ageUs: DurationUs;
+    readonly accelerators: readonly AcceleratorReading[];
+  };
+  readonly engine?: Pick<EngineAccount, 'running' | 'waiting' | 'cacheUse' | 'prefixHitRatio'> & {
+    readonly at: WallMs;
+    readonly isStale: boolean;
+  };
+  /** Tasks of ours on the node's devices, and since when there are some or none; absent while that is unknown. */
+  readonly ours?: { readonly inflight: number; readonly steadyUs: DurationUs };
+}
+
 export interface NodeRow extends NodeView {
   readonly url: string;
   readonly protocol: string;
@@ -166,6 +185,8 @@ export interface NodeRow extends NodeView {
   readonly hardware: string;
   /** What the engine says of its load is missing or frozen; our own count decides alone. */
   readonly readingsStale: boolean;
+  /** Absent: neither host nor engine ever told anything. */
+  readonly telemetry?: NodeTelemetry;
 }
 
 /** What a node says of itself with its heartbeat. Absent is unknown. */

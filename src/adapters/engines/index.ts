@@ -4,7 +4,7 @@ import { createLlamaCppDriver } from './llama-cpp-driver.ts';
 import { createOpenAiDriver } from './openai-driver.ts';
 import { createVllmDriver } from './vllm-driver.ts';
 
-export { createDcgmTelemetry } from './dcgm-telemetry.ts';
+export { createHostTelemetry } from './host-telemetry.ts';
 export { detectEngine, detectEngines, LOCAL_CANDIDATES } from './detect-engine.ts';
 
 export function createEngineDrivers(): readonly EngineDriver[] {

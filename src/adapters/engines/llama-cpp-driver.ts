@@ -7,8 +7,7 @@
  * ends at the end of its batch.
  * Source: the server's README.
  */
-import type { EngineReading } from '../../core/scheduler/events.ts';
-import type { EngineDriver } from '../../ports/engine-driver.ts';
+import type { EngineAccount, EngineDriver } from '../../ports/engine-driver.ts';
 import type { NodeEndpoint } from '../../ports/node-transport.ts';
 import { LLAMA_NAMES, readingOf } from './load-reading.ts';
 import { modelsOf } from './model-list.ts';
@@ -42,7 +41,7 @@ export function createLlamaCppDriver(): EngineDriver {
   };
 }
 
-async function readLoad(endpoint: NodeEndpoint, timeoutMs: number): Promise<EngineReading | undefined> {
+async function readLoad(endpoint: NodeEndpoint, timeoutMs: number): Promise<EngineAccount | undefined> {
   const [metrics, slots] = await Promise.all([
     smallGet(endpoint, '/metrics', timeoutMs),
     smallGet(endpoint, '/slots', timeoutMs),
@@ -55,7 +54,7 @@ function slotsOf(answer: SmallAnswer): number | undefined {
   return countIn(recordIn(parseJson(answer.body))?.['total_slots']);
 }
 
-function busySlotsOf(answer: SmallAnswer): EngineReading | undefined {
+function busySlotsOf(answer: SmallAnswer): EngineAccount | undefined {
   if (answer.kind !== 'answer' || answer.status !== 200) return undefined;
   const rows = arrayIn(parseJson(answer.body))?.map(recordIn);
   if (rows === undefined || rows.some((row) => typeof row?.['is_processing'] !== 'boolean')) return undefined;

@@ -2,7 +2,7 @@
  * An engine's load from its metrics page, through lists of names: the same quantity has other names in other
  * versions and engines. What no name matches stays unknown.
  */
-import type { EngineReading } from '../../core/scheduler/events.ts';
+import type { EngineAccount } from '../../ports/engine-driver.ts';
 import { firstOf, readSamples, type Samples } from './prometheus-text.ts';
 import type { SmallAnswer } from './small-get.ts';
 
@@ -11,12 +11,39 @@ export interface LoadNames {
   readonly running: readonly string[];
   readonly waiting: readonly string[];
   readonly cacheUse: readonly string[];
+  /** Counters of the prefix cache; `prefixHitRatio` where the engine tells only that. */
+  readonly prefixQueries?: readonly string[];
+  readonly prefixHits?: readonly string[];
+  readonly prefixHitRatio?: readonly string[];
 }
 
+/** Of servers that look like vLLM: itself, SGLang, Text Generation Inference. */
 export const VLLM_NAMES: LoadNames = {
-  running: ['vllm:num_requests_running', 'vllm_num_requests_running'],
-  waiting: ['vllm:num_requests_waiting', 'vllm_num_requests_waiting'],
-  cacheUse: ['vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc', 'vllm_gpu_cache_usage_perc'],
+  running: [
+    'vllm:num_requests_running',
+    'vllm_num_requests_running',
+    'sglang:num_running_reqs',
+    'tgi_batch_current_size',
+  ],
+  waiting: [
+    'vllm:num_requests_waiting',
+    'vllm_num_requests_waiting',
+    'sglang:num_queue_reqs',
+    'tgi_queue_size',
+  ],
+  cacheUse: [
+    'vllm:kv_cache_usage_perc',
+    'vllm:gpu_cache_usage_perc',
+    'vllm_gpu_cache_usage_perc',
+    'sglang:token_usage',
+  ],
+  prefixQueries: [
+    'vllm:prefix_cache_queries_total',
+    'vllm:prefix_cache_queries',
+    'vllm:gpu_prefix_cache_queries_total',
+  ],
+  prefixHits: ['vllm:prefix_cache_hits_total', 'vllm:prefix_cache_hits', 'vllm:gpu_prefix_cache_hits_total'],
+  prefixHitRatio: ['vllm:gpu_prefix_cache_hit_rate', 'sglang:cache_hit_rate'],
 };
 
 export const LLAMA_NAMES: LoadNames = {
@@ -26,9 +53,9 @@ export const LLAMA_NAMES: LoadNames = {
 };
 
 /** Undefined when the page says nothing of the load. */
-export function readingOf(answer: SmallAnswer, names: LoadNames): EngineReading | undefined {
+export function readingOf(answer: SmallAnswer, names: LoadNames): EngineAccount | undefined {
   if (answer.kind !== 'answer' || answer.status !== 200) return undefined;
-  const wanted = new Set([...names.running, ...names.waiting, ...names.cacheUse]);
+  const wanted = new Set(Object.values(names).flat());
   const samples = readSamples(answer.body, wanted);
   const running = sumOf(samples, names.running);
   const waiting = sumOf(samples, names.waiting);
@@ -38,6 +65,19 @@ export function readingOf(answer: SmallAnswer, names: LoadNames): EngineReading 
     ...(running === undefined ? {} : { running }),
     ...(waiting === undefined ? {} : { waiting }),
     ...(cacheUse === undefined ? {} : { cacheUse }),
+    ...prefixOf(samples, names),
+  };
+}
+
+/** Beside the load, never instead of it. */
+function prefixOf(samples: Samples, names: LoadNames): Partial<EngineAccount> {
+  const prefixQueries = sumOf(samples, names.prefixQueries ?? []);
+  const prefixHits = sumOf(samples, names.prefixHits ?? []);
+  const prefixHitRatio = worstRatioOf(samples, names.prefixHitRatio ?? []);
+  return {
+    ...(prefixQueries === undefined ? {} : { prefixQueries }),
+    ...(prefixHits === undefined ? {} : { prefixHits }),
+    ...(prefixHitRatio === undefined ? {} : { prefixHitRatio }),
   };
 }
 

@@ -215,9 +215,10 @@ Examples:
     )
     .action(async (options) => finish(await (await import('./terminal/top.ts')).top(options, environment)));
   watched(adminCommand(program, 'nodes', 'the nodes of a running gateway'))
+    .option('--wide', 'what their hosts and engines say of themselves')
     .addHelpText(
       'after',
-      '\nExamples:\n  spillway nodes --watch\n  spillway nodes --url http://gateway:8480 --token "$(cat admin-token)"',
+      '\nExamples:\n  spillway nodes --watch\n  spillway nodes --wide\n  spillway nodes --url http://gateway:8480 --token "$(cat admin-token)"',
     )
     .action(async (options) => finish(await (await import('./views.ts')).nodes(options, environment)));
   watched(adminCommand(program, 'queue', 'what waits, by class, tenant and model'))

@@ -6,6 +6,7 @@ import { DONE } from './exit.ts';
 import { duration, LINE_WIDTH, say, sayJson, table, wrapped } from './output.ts';
 import type { Environment } from './state.ts';
 import { showing, type WatchOptions } from './terminal/showing.ts';
+import { wideNodes } from './wide-nodes.ts';
 
 interface NodePage {
   readonly nodes: readonly WireNode[];
@@ -15,17 +16,28 @@ interface NodePage {
 
 const PAGES_MAX = 20;
 
-export async function nodes(options: WatchOptions, environment: Environment): Promise<number> {
+export async function nodes(
+  options: WatchOptions & { readonly wide?: boolean },
+  environment: Environment,
+): Promise<number> {
   return showing(options, async () => {
     const rows = await allNodes(options, environment);
     return {
       document: { nodes: rows },
-      text: (width) =>
-        rows.length === 0
-          ? 'No nodes. Add one: spillway serve --node http://gpu-host:8000'
-          : table(NODE_HEAD, rows.map(nodeRow), { width, shrinks: NODE_SHRINKS }),
+      text: (width) => nodesText(rows, width, options.wide === true ? wideNodes : nodeTable),
     };
   });
+}
+
+type Listing = (rows: readonly WireNode[], width: number) => string;
+
+function nodesText(rows: readonly WireNode[], width: number, listing: Listing): string {
+  if (rows.length === 0) return 'No nodes. Add one: spillway serve --node http://gpu-host:8000';
+  return listing(rows, width);
+}
+
+function nodeTable(rows: readonly WireNode[], width: number): string {
+  return table(NODE_HEAD, rows.map(nodeRow), { width, shrinks: NODE_SHRINKS });
 }
 
 async function allNodes(options: AdminOptions, environment: Environment): Promise<readonly WireNode[]> {

@@ -11,7 +11,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { sha256Hex, tlsPairIssue } from '../../adapters/config-file/index.ts';
-import { createDcgmTelemetry, createEngineDrivers } from '../../adapters/engines/index.ts';
+import { createEngineDrivers, createHostTelemetry } from '../../adapters/engines/index.ts';
 import { createMemoryRegistry } from '../../adapters/registry-memory/registry-memory.ts';
 import { createSqliteRegistry } from '../../adapters/registry-sqlite/registry-sqlite.ts';
 import type { StartedTracing } from '../../adapters/tracing-otlp/index.ts';
@@ -115,7 +115,7 @@ async function startLocked(
     store,
     transport,
     drivers: createEngineDrivers(),
-    telemetry: createDcgmTelemetry(),
+    telemetry: createHostTelemetry(),
     givenNodes: options.givenNodes ?? [],
     log: options.log ?? SILENT_LOG,
     journal: openJournal(config, options.log ?? SILENT_LOG),

@@ -3,6 +3,7 @@ import type { GatewayConfig } from '../../core/config/types.ts';
 import { alternativeLabel } from '../../core/degrade/index.ts';
 import type { TaskView } from '../../core/scheduler/views.ts';
 import type { DecisionView, NodeRow, RequestView } from '../../runtime/contract.ts';
+import { type WireTelemetry, wireTelemetry } from './telemetry.ts';
 import { type Ending, endingOf, standsIn, type Surroundings } from './finished.ts';
 
 export interface WireNode {
@@ -30,6 +31,8 @@ export interface WireNode {
   readonly ejections: number;
   /** By model, those against which anything speaks; a model that is not listed is closed. */
   readonly breakers: NodeRow['breakers'];
+  /** Null: neither its host nor its engine ever told anything. */
+  readonly telemetry: WireTelemetry | null;
 }
 
 export function wireNode(row: NodeRow): WireNode {
@@ -56,6 +59,7 @@ export function wireNode(row: NodeRow): WireNode {
     ejectedForMs: row.ejectedForMs,
     ejections: row.ejections,
     breakers: row.breakers,
+    telemetry: wireTelemetry(row),
   };
 }
 

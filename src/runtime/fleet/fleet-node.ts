@@ -13,6 +13,7 @@ import type { EngineDriver } from '../../ports/engine-driver.ts';
 import type { NodeEndpoint } from '../../ports/node-transport.ts';
 import type { NodeRecord, NodeSource } from '../../ports/registry-store.ts';
 import { createLoadPage, type LoadPage } from './load-page.ts';
+import { createTelemetryState, type TelemetryState } from './telemetry.ts';
 
 /** Offers that are taken from one node; an engine that lists more is cut there. */
 export const OFFERS_PER_NODE_MAX = 1_000;
@@ -48,6 +49,7 @@ export interface FleetNode {
   nextTelemetryAt: MonoUs;
   probing: boolean;
   readonly loadPage: LoadPage;
+  readonly telemetry: TelemetryState;
   /** What the last probe that told anything said. */
   alive: boolean;
   state: NodeState;
@@ -88,6 +90,7 @@ export function createFleetNode(start: NewNode): FleetNode {
     nextTelemetryAt: 0,
     probing: false,
     loadPage: createLoadPage(),
+    telemetry: createTelemetryState(),
     alive: true,
     state: 'unverified',
     detail: 'not probed yet',

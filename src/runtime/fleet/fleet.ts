@@ -8,9 +8,9 @@ import type { NodeId } from '../../base/units.ts';
 import type { NodeConfig } from '../../core/config/types.ts';
 import type { NodeState } from '../../core/health/state.ts';
 import type { Scheduler } from '../../core/scheduler/contract.ts';
-import type { EngineReading, SchedulerEvent } from '../../core/scheduler/events.ts';
-import type { DeviceTelemetry } from '../../ports/device-telemetry.ts';
-import type { EngineDriver, EngineProbe } from '../../ports/engine-driver.ts';
+import type { SchedulerEvent } from '../../core/scheduler/events.ts';
+import type { DeviceTelemetry, HostReading } from '../../ports/device-telemetry.ts';
+import type { EngineAccount, EngineDriver, EngineProbe } from '../../ports/engine-driver.ts';
 import type { NodeTransport } from '../../ports/node-transport.ts';
 import type { RegistryStore } from '../../ports/registry-store.ts';
 import type { RuntimeClock } from '../clock.ts';
@@ -32,6 +32,7 @@ import { createReconciler } from './reconciler.ts';
 import { createRecordKeeper } from './record-keeper.ts';
 import { createRegistration, type Registration } from './registration.ts';
 import { createRoster } from './roster.ts';
+import { loadOf, noteEngine } from './telemetry.ts';
 
 export interface FleetOptions {
   readonly scheduler: Scheduler;
@@ -82,7 +83,7 @@ export function createFleet(options: FleetOptions): Fleet {
     intervalMs: options.reconcileMs,
     onProbe,
     onReading,
-    onMemory: (node, memory) => apply({ kind: 'node-memory', nodeId: node.id, memory }),
+    onHost,
     ...(options.telemetry === undefined ? {} : { telemetry: options.telemetry }),
     onScan: () => {
       for (const node of roster.all()) roster.leaveIfEmpty(node);
@@ -113,8 +114,15 @@ export function createFleet(options: FleetOptions): Fleet {
     onReading(node, probe.reading);
   }
 
-  function onReading(node: FleetNode, reading: EngineReading | undefined): void {
+  function onHost(node: FleetNode, { accelerators, memory }: HostReading): void {
+    node.telemetry.host = { what: accelerators, at: clock.nowUs() };
+    if (memory !== undefined) apply({ kind: 'node-memory', nodeId: node.id, memory });
+  }
+
+  function onReading(node: FleetNode, account: EngineAccount | undefined): void {
     if (roster.get(node.id) !== node) return;
+    if (account !== undefined) noteEngine(node.telemetry, account, clock.nowUs());
+    const reading = account === undefined ? undefined : loadOf(account);
     const { isStale: wasStale } = node.loadPage;
     const told = lookedAt(node.loadPage, reading, clock.nowUs());
     const { isStale } = node.loadPage;

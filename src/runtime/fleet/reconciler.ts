@@ -10,10 +10,8 @@
  * own time limits decide. A failed probe raises the scheduler's lease on the node; the next good one ends it.
  */
 import { type DurationMs, type DurationUs, type MonoUs, msToUs } from '../../base/units.ts';
-import type { EngineReading } from '../../core/scheduler/events.ts';
-import type { DeviceMemory } from '../../core/overload/index.ts';
-import type { DeviceTelemetry } from '../../ports/device-telemetry.ts';
-import type { EngineProbe } from '../../ports/engine-driver.ts';
+import type { DeviceTelemetry, HostReading } from '../../ports/device-telemetry.ts';
+import type { EngineAccount, EngineProbe } from '../../ports/engine-driver.ts';
 import type { CancelTimer, RuntimeClock } from '../clock.ts';
 import { endpointOf, type FleetNode } from './fleet-node.ts';
 import { isPressing } from './load-page.ts';
@@ -26,7 +24,7 @@ const PROBE_MS_MAX: DurationMs = 3_000;
 const FIRST_LOOK_MS: DurationMs = 5_000;
 /** Load of an engine that batches, while it works for us or as long as it says that it can take no more. */
 const READ_MS: DurationMs = 1_000;
-/** Memory of a node's accelerators, where its host tells it; as often as probes if those are more frequent. */
+/** Accelerators of a node, where its host tells of them; as often as probes if those are more frequent. */
 const TELEMETRY_MS: DurationMs = 5_000;
 /** How often the fleet is scanned for what is due: 10,000 comparisons take 20 µs. */
 const SCAN_MS: DurationMs = 250;
@@ -40,11 +38,11 @@ export interface ReconcilerOptions {
   /** The result of a finished probe. Not called for a node that left or changed its endpoint meanwhile. */
   readonly onProbe: (node: FleetNode, probe: EngineProbe) => void;
   /** What a look at the load page gave; undefined when it gave no load. */
-  readonly onReading: (node: FleetNode, reading: EngineReading | undefined) => void;
+  readonly onReading: (node: FleetNode, reading: EngineAccount | undefined) => void;
   /** Asks the host of a node about its accelerators; absent where no node has such a page. */
   readonly telemetry?: DeviceTelemetry;
   /** What such a page said; nothing is called when it said nothing. */
-  readonly onMemory: (node: FleetNode, memory: DeviceMemory) => void;
+  readonly onHost: (node: FleetNode, reading: HostReading) => void;
   /** Called after every scan. */
   readonly onScan: () => void;
 }
@@ -86,8 +84,8 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
     const { generation } = node;
     const isCurrent = (): boolean => !stopped && node.generation === generation;
     if (turn.work === 'telemetry') {
-      const memory = await memoryOf(node, options.telemetry);
-      if (isCurrent() && memory !== undefined) options.onMemory(node, memory);
+      const told = await hostOf(node, options.telemetry);
+      if (isCurrent() && told !== undefined) options.onHost(node, told);
     } else if (turn.work === 'read') {
       const reading = await readOf(node);
       if (isCurrent()) options.onReading(node, reading);
@@ -182,7 +180,7 @@ async function probeOf(node: FleetNode, timeoutMs: DurationMs): Promise<EnginePr
   }
 }
 
-async function readOf(node: FleetNode): Promise<EngineReading | undefined> {
+async function readOf(node: FleetNode): Promise<EngineAccount | undefined> {
   try {
     return await node.driver.read?.(endpointOf(node), READ_MS);
   } catch {
@@ -190,10 +188,10 @@ async function readOf(node: FleetNode): Promise<EngineReading | undefined> {
   }
 }
 
-async function memoryOf(
+async function hostOf(
   { config }: FleetNode,
   telemetry: DeviceTelemetry | undefined,
-): Promise<DeviceMemory | undefined> {
+): Promise<HostReading | undefined> {
   if (config.telemetry === undefined) return undefined;
   try {
     return await telemetry?.read(config.telemetry, READ_MS);

@@ -2,7 +2,7 @@
  * The nodes themselves: the one map of them, and the only place where a node enters or leaves the scheduler and the
  * transport. Everything else about the fleet works through it.
  */
-import type { NodeId } from '../../base/units.ts';
+import type { DurationMs, NodeId } from '../../base/units.ts';
 import type { Scheduler } from '../../core/scheduler/contract.ts';
 import type { NodeMemory, SchedulerEvent } from '../../core/scheduler/events.ts';
 import type { NodeView } from '../../core/scheduler/views.ts';
@@ -13,6 +13,7 @@ import type { NodeDesk } from '../dispatcher.ts';
 import type { RuntimeLog } from '../log.ts';
 import { endpointOf, type FleetNode, offersOf, specOf, upstreamNamesOf } from './fleet-node.ts';
 import type { ModelNames } from './model-names.ts';
+import { byHost, telemetryOf } from './telemetry.ts';
 
 /** Nodes in one gateway; registrations beyond are refused by the rule `nodes-max`. */
 export const NODES_MAX = 20_000;
@@ -23,6 +24,8 @@ export interface RosterOptions {
   readonly clock: RuntimeClock;
   readonly log: RuntimeLog;
   readonly names: ModelNames;
+  /** Between two probes of a node. */
+  readonly reconcileMs: () => DurationMs;
   /** Applies an event before it returns, unless effects are being performed. */
   readonly apply: (event: SchedulerEvent) => void;
 }
@@ -58,6 +61,11 @@ export function createRoster(options: RosterOptions): Roster {
     apply(memory === undefined ? news : { ...news, memory });
   }
 
+  function telemetryIn(hosts: ReadonlyMap<string, readonly FleetNode[]>): TelemetryOf {
+    const clocks = { now: clock.nowUs(), wallMs: clock.wallMs(), intervalMs: options.reconcileMs() };
+    return (node) => telemetryOf(node, hosts.get(node.config.telemetry?.url ?? '') ?? [node], clocks);
+  }
+
   function leaveIfEmpty(node: FleetNode): void {
     if (!node.leaving || node.inflight > 0 || nodes.get(node.id) !== node) return;
     nodes.delete(node.id);
@@ -74,6 +82,7 @@ export function createRoster(options: RosterOptions): Roster {
     get: (nodeId) => nodes.get(nodeId),
     all: () => nodes.values(),
     admit(node, memory) {
+      node.telemetry.steadySince = clock.nowUs();
       nodes.set(node.id, node);
       transport.open(endpointOf(node));
       tell(node, memory);
@@ -90,12 +99,13 @@ export function createRoster(options: RosterOptions): Roster {
       leaveIfEmpty(node);
     },
     leaveIfEmpty,
-    row: (node) => rowOf(node, scheduler.node(node.id, clock.nowUs())),
+    row: (node) => rowOf(node, scheduler.node(node.id, clock.nowUs()), telemetryIn(byHost(nodes.values()))),
     rows() {
       const rows: NodeRow[] = [];
+      const telemetry = telemetryIn(byHost(nodes.values()));
       for (const view of scheduler.nodes(clock.nowUs())) {
         const node = nodes.get(view.id);
-        const row = node === undefined ? undefined : rowOf(node, view);
+        const row = node === undefined ? undefined : rowOf(node, view, telemetry);
         if (row !== undefined) rows.push(row);
       }
       return rows;
@@ -104,12 +114,15 @@ export function createRoster(options: RosterOptions): Roster {
     abortFreesSlot: (nodeId) => nodes.get(nodeId)?.driver.abortFreesSlot ?? true,
     permitTaken(nodeId) {
       const node = nodes.get(nodeId);
-      if (node !== undefined) node.inflight += 1;
+      if (node === undefined) return;
+      if (node.inflight === 0) node.telemetry.steadySince = clock.nowUs();
+      node.inflight += 1;
     },
     permitReleased(nodeId, end) {
       const node = nodes.get(nodeId);
       if (node === undefined || node.inflight === 0) return;
       node.inflight -= 1;
+      if (node.inflight === 0) node.telemetry.steadySince = clock.nowUs();
       if (end === 'ok') node.learnedSince = true;
       // A failure that a crash of the gateway would forget is a free try for a bad node.
       else if (end === 'failed') node.saveDue = true;
@@ -117,8 +130,23 @@ export function createRoster(options: RosterOptions): Roster {
   };
 }
 
-function rowOf(node: FleetNode, view: NodeView | undefined): NodeRow | undefined {
+type TelemetryOf = (node: FleetNode) => NodeRow['telemetry'];
+
+function rowOf(
+  node: FleetNode,
+  view: NodeView | undefined,
+  telemetryOfNode: TelemetryOf,
+): NodeRow | undefined {
   if (view === undefined) return undefined;
   const { url, protocol, hardware } = node.config;
-  return { ...view, url, protocol, source: node.source, hardware, readingsStale: node.loadPage.isStale };
+  const telemetry = telemetryOfNode(node);
+  return {
+    ...view,
+    url,
+    protocol,
+    source: node.source,
+    hardware,
+    readingsStale: node.loadPage.isStale,
+    ...(telemetry === undefined ? {} : { telemetry }),
+  };
 }
