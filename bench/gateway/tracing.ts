@@ -2,7 +2,7 @@
  * What traces cost: processor time per request of a gateway that traces nothing, one request in a hundred, or every one,
  * in turn. The collector is a server of this process that takes everything at once.
  *
- *   node bench/gateway/tracing.ts [--json] [--cycles N] [--warm-up N]
+ *   node bench/gateway/tracing.ts [--json] [--cycles N] [--warm-up N] [--cases off,unsampled,1%,100%]
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -18,6 +18,7 @@ const { values } = parseArgs({
     json: { type: 'boolean', default: false },
     cycles: { type: 'string', default: '7' },
     'warm-up': { type: 'string', default: '15000' },
+    cases: { type: 'string', default: 'off,unsampled,1%,100%' },
   },
 });
 
@@ -48,12 +49,14 @@ async function contender(
   };
 }
 
-const contenders = [
-  await contender('off', undefined),
-  await contender('unsampled', 0),
-  await contender('1 %', 0.01),
-  await contender('100 %', 1),
-];
+/** Sample ratios; undefined is without traces. */
+const CASES: Readonly<Record<string, number | undefined>> = {
+  off: undefined,
+  unsampled: 0,
+  '1%': 0.01,
+  '100%': 1,
+};
+const contenders = await Promise.all(values.cases.split(',').map((name) => contender(name, CASES[name])));
 try {
   const { figures, ratios } = await compare(load, contenders, Number(values.cycles));
   if (values.json) process.stdout.write(`${JSON.stringify({ figures, ratios }, undefined, 2)}\n`);

@@ -312,7 +312,7 @@ export async function startEdge(options: EdgeOptions = {}): Promise<Edge> {
     beacons: new BeaconDesk({
       config: () => gateway.config.rum,
       now: () => gateway.now(),
-      userSide: new UserSide(),
+      userSide: new UserSide(metrics),
       metrics,
     }),
     wallMs: Date.now,

@@ -207,6 +207,43 @@ describe('a request that is refused', () => {
   });
 });
 
+describe('requests that share an answer', () => {
+  test('are spans of their own: one has the attempts, the other ones none', async () => {
+    const { started } = await world((res) => sendJson(res, 200, completion('hello')));
+    const wish = { ...WISH, headers: { ...WISH.headers, 'idempotency-key': 'once' } };
+    const first = await ask(started.dataUrl, wish);
+    const again = await ask(started.dataUrl, wish);
+    expect(again.headers['x-spillway-idempotency']).toBe('replayed');
+    const requests = await within(5_000, 'both have come', () => {
+      const found = collector.spans.filter(isRequest);
+      return found.length === 2 && found;
+    });
+    const byId = new Map(requests.map((span) => [span.attributes['spillway.request.id'], span]));
+    expect(byId.get(first.headers['x-spillway-id'] as string)?.attributes['spillway.attempts']).toBe(1);
+    expect(byId.get(again.headers['x-spillway-id'] as string)).toMatchObject({
+      name: 'spillway chat tiny',
+      attributes: { 'spillway.attempts': 0, 'spillway.outcome': 'served', 'spillway.tenant': 'acme' },
+    });
+    expect(collector.spans.filter((span) => !isRequest(span))).toHaveLength(1);
+  });
+});
+
+describe('tracestate', () => {
+  test('goes on with the traceparent that it belongs to, and not without', async () => {
+    const { started, nodes } = await world((res) => sendJson(res, 200, completion('hello')));
+    const state = { tracestate: 'vendor=value' };
+    const told = (): (string | string[] | undefined)[] =>
+      nodes
+        .flatMap(({ seen }) => seen)
+        .flatMap(({ headers }) => ('traceparent' in headers ? [headers['tracestate']] : []));
+    const good = wishOf(formatTraceparent(CLIENT));
+    await ask(started.dataUrl, { ...good, headers: { ...good.headers, ...state } });
+    expect(told()).toEqual(['vendor=value']);
+    await ask(started.dataUrl, { ...WISH, headers: { ...WISH.headers, traceparent: 'nonsense', ...state } });
+    expect(told().filter((value) => value === undefined)).toHaveLength(1);
+  });
+});
+
 describe('what is not sampled', () => {
   test('is not exported whatever the client’s flag says, and still has ids for the nodes', async () => {
     const { started, nodes } = await world((res) => sendJson(res, 200, completion('hello')), {

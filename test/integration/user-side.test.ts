@@ -214,6 +214,36 @@ describe('a beacon', () => {
 /** Larger than what kernels take for a client that does not read. */
 const BIG = 'x'.repeat(12 * MIB);
 
+interface Detectors {
+  readonly signals: readonly { readonly signal: string; readonly evidence: Record<string, number> }[];
+  readonly detectors: readonly { readonly signal: string; readonly state: string }[];
+}
+
+async function signals(started: StartedGateway): Promise<Detectors> {
+  const answer = await call(`${started.adminUrl}/spillway/v1/signals`, { token: started.adminToken });
+  return answer.json as unknown as Detectors;
+}
+
+describe('users who are not served well while the server is content', () => {
+  test('are found by the signal for it', async () => {
+    const started = await gateway(ANSWERS, { ratePerS: 1_000, tenantRatePerS: 1_000 });
+    const state = async (): Promise<string | undefined> =>
+      (await signals(started)).detectors.find(({ signal }) => signal === 'phantom-slo')?.state;
+    await within(5_000, 'nobody tells anything', async () => (await state()) === 'blind');
+    for (let i = 0; i < 60; i++) {
+      const answer = await ask(started.dataUrl, KEY);
+      const told = await tell(started, { body: seen(answer, { completionMs: 9_000 }) });
+      expect(told.status).toBe(204);
+    }
+    const found = await within(40_000, 'the signal is there', async () =>
+      (await signals(started)).signals.find(({ signal }) => signal === 'phantom-slo'),
+    );
+    expect(found.evidence).toMatchObject({ told: 60, clientBad: 0, serverBad: 0 });
+    expect(found.evidence['clientP95Ms']).toBeGreaterThanOrEqual(9_000);
+    expect(found.evidence['serverP95Ms']).toBeLessThan(9_000);
+  });
+});
+
 describe('what the client saw', () => {
   test('of a slow reader is bad while the server says all is well', async () => {
     const started = await gateway((res) => sendJson(res, 200, completion(BIG)));

@@ -107,10 +107,11 @@ async function startLocked(
   const tokens = tokensFor(folder, options.adminToken);
   const store: RegistryStore = folder === '' ? createMemoryRegistry() : createSqliteRegistry(folder);
   const transport = createHttpTransport({ connectMs: config.server.connectMs });
-  const userSide = new UserSide();
+  // The gateway looks at it once a second, and its edge is made after it.
+  const edge: { userSide?: UserSide } = {};
   const gateway = await createGateway({
     config,
-    userSide: (now) => userSide.sample(now),
+    userSide: (now) => edge.userSide?.sample(now),
     scheduler: createScheduler(config.scheduler),
     store,
     transport,
@@ -127,7 +128,8 @@ async function startLocked(
     await gateway.shutdown();
     throw error;
   });
-  const parts = assemble({ gateway, transport, tracing, userSide }, tokens, options);
+  const parts = assemble({ gateway, transport, tracing }, tokens, options);
+  edge.userSide = parts.userSide;
   try {
     const dataAddress = await listenOn(
       () => parts.dataPlane.listen(),
@@ -164,20 +166,16 @@ interface Parts {
   readonly adminServer: Server | undefined;
   readonly survival: Survival;
   readonly tracing: StartedTracing | undefined;
+  readonly userSide: UserSide;
 }
 
 interface Started {
   readonly gateway: Gateway;
   readonly transport: ReturnType<typeof createHttpTransport>;
   readonly tracing: StartedTracing | undefined;
-  readonly userSide: UserSide;
 }
 
-function assemble(
-  { gateway, transport, tracing, userSide }: Started,
-  tokens: Tokens,
-  options: StartOptions,
-): Parts {
+function assemble({ gateway, transport, tracing }: Started, tokens: Tokens, options: StartOptions): Parts {
   const { config } = gateway;
   const log = options.log ?? SILENT_LOG;
   const metrics: GatewayMetrics = createGatewayMetrics(gateway, tracing);
@@ -192,6 +190,7 @@ function assemble(
       ),
   });
   metrics.watch(survival);
+  const userSide = new UserSide(metrics.sink);
   const beacons = new BeaconDesk({
     config: () => gateway.config.rum,
     now: () => gateway.now(),
@@ -235,6 +234,7 @@ function assemble(
     adminServer: hasOwnPort ? adminServer(admin, config) : undefined,
     survival,
     tracing,
+    userSide,
   };
 }
 

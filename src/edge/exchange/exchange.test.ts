@@ -135,7 +135,7 @@ class World {
       beacons: new BeaconDesk({
         config: () => CONFIG.rum,
         now: () => 0,
-        userSide: new UserSide(),
+        userSide: new UserSide(metrics),
         metrics,
       }),
       waitingNote: () => 'waiting',

@@ -122,9 +122,8 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     this.#spec = spec;
     this.#res = res;
     const { submit, trace, request } = spec;
-    const { log, metrics, beacons } = context;
-    const { userSide } = beacons;
-    this.#witness = new Witness({ endpoint: request.endpoint, submit, trace, log, metrics, userSide });
+    const { log, beacons } = context;
+    this.#witness = new Witness({ request, submit, trace, log, userSide: beacons.userSide });
   }
 
   get hasContent(): boolean {
@@ -452,9 +451,10 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
   }
 
   #beaconToken(): string {
+    const { beacons } = this.#context;
+    if (!beacons.config.enabled) return '';
     const { className, tenant, receivedAt } = this.#spec.submit;
-    const subject = { publicId: this.#publicId, className, tenant, receivedAt };
-    const token = this.#context.beacons.tokenFor(subject);
+    const token = beacons.tokenFor({ publicId: this.#publicId, className, tenant, receivedAt });
     this.#witness.hasToken = token !== '';
     return token;
   }

@@ -5,46 +5,46 @@
  * A request is over when its outcome is known *and* its client has everything, or has left: a slow reader is a part of the
  * story. Both come in either order, each once.
  */
-import type { DurationUs, MonoUs } from '../../base/units.ts';
+import type { Bytes, DurationUs, MonoUs } from '../../base/units.ts';
 import type { AttemptResult } from '../../core/request/outcome.ts';
 import type { AttemptTrace, RequestTrace } from '../../ports/tracing.ts';
 import type { Assignment, SubmitSpec } from '../../runtime/contract.ts';
-import type { MetricsSink } from '../../ports/metrics-sink.ts';
 import type { RuntimeLog } from '../../runtime/log.ts';
-import type { LeftWhile, UserSide } from '../user-side/user-side.ts';
+import type { InferenceRequest } from '../protocols/inference-request.ts';
+import type { LeftWhile, OverRequest, UserSide } from '../user-side/user-side.ts';
 
 /** It has everything, or the connection was broken to tell it that it has not, or it left. */
 export type ClientEnd = 'whole' | 'broken' | LeftWhile;
 
 export interface WitnessSpec {
-  readonly endpoint: string;
+  readonly request: InferenceRequest;
   readonly submit: SubmitSpec;
   readonly trace: RequestTrace | undefined;
   readonly log: RuntimeLog;
   readonly userSide: UserSide;
-  readonly metrics: MetricsSink;
 }
 
 const NEVER: MonoUs = -1;
 
-export class Witness {
+/** A class that is shown to the user's side as it is: one is made for every request. */
+export class Witness implements OverRequest {
   readonly #spec: WitnessSpec;
   #attempt: AttemptTrace | undefined;
-  #publicId = '';
+  publicId = '';
   #submittedAt: MonoUs = 0;
   #queueWaitUs: DurationUs = 0;
-  #attempts = 0;
+  attempts = 0;
   #nodeId = '';
   #promptTokens: number | undefined;
   #outputTokens: number | undefined;
-  #outcome = '';
-  #degraded = '';
-  #leftWhile: LeftWhile | '' = '';
+  outcome = '';
+  degraded = '';
+  leftWhile: LeftWhile | '' = '';
   #isClosed = false;
-  #nodeFirstByteAt: MonoUs = NEVER;
-  #clientFirstByteAt: MonoUs = NEVER;
-  #endedAt: MonoUs = NEVER;
-  #clientHasAllAt: MonoUs = NEVER;
+  nodeFirstByteAt: MonoUs = NEVER;
+  clientFirstByteAt: MonoUs = NEVER;
+  endedAt: MonoUs = NEVER;
+  clientHasAllAt: MonoUs = NEVER;
   /** It was given a token for a beacon. */
   hasToken = false;
 
@@ -52,11 +52,30 @@ export class Witness {
     this.#spec = spec;
   }
 
+  get className(): string {
+    return this.#spec.submit.className;
+  }
+
+  get retryCount(): number {
+    return this.#spec.submit.retryCount ?? 0;
+  }
+
+  get receivedAt(): MonoUs {
+    return this.#spec.submit.receivedAt;
+  }
+
+  get bytes(): Bytes {
+    return this.#spec.submit.bytes;
+  }
+
+  get checksum(): number {
+    return this.#spec.request.checksum;
+  }
+
   submitted(publicId: string, at: MonoUs): void {
-    this.#publicId = publicId;
+    this.publicId = publicId;
     this.#submittedAt = at;
-    const { userSide, submit, metrics } = this.#spec;
-    userSide.begun(submit, metrics, at);
+    this.#spec.userSide.begun(this, at);
   }
 
   admitted(at: MonoUs): void {
@@ -64,14 +83,14 @@ export class Witness {
   }
 
   assigned({ attempt, nodeId, upstreamModel }: Assignment, at: MonoUs): AttemptTrace | undefined {
-    if (this.#attempts === 0) this.#queueWaitUs = at - this.#submittedAt;
-    this.#attempts += 1;
+    if (this.attempts === 0) this.#queueWaitUs = at - this.#submittedAt;
+    this.attempts += 1;
     this.#nodeId = nodeId;
-    const { trace, endpoint, submit } = this.#spec;
+    const { trace, request, submit } = this.#spec;
     if (trace === undefined) return undefined;
     trace.event('dispatched', at);
     const model = upstreamModel === '' ? submit.model : upstreamModel;
-    this.#attempt = trace.attempt({ attempt, nodeId, endpoint, model, at });
+    this.#attempt = trace.attempt({ attempt, nodeId, endpoint: request.endpoint, model, at });
     return this.#attempt;
   }
 
@@ -80,12 +99,12 @@ export class Witness {
   }
 
   nodeFirstByte(at: MonoUs): void {
-    this.#nodeFirstByteAt = at;
+    this.nodeFirstByteAt = at;
     this.#attempt?.event('first-byte', at);
   }
 
   clientFirstByte(at: MonoUs): void {
-    this.#clientFirstByteAt = at;
+    this.clientFirstByteAt = at;
     this.#spec.trace?.event('first-byte', at);
   }
 
@@ -101,74 +120,58 @@ export class Witness {
 
   /** The outcome, as the metrics count it. */
   ended(outcome: string, degraded: string, at: MonoUs): void {
-    this.#outcome = outcome;
-    this.#degraded = degraded;
-    this.#endedAt = at;
+    this.outcome = outcome;
+    this.degraded = degraded;
+    this.endedAt = at;
     if (this.#isClosed) this.#over(at);
   }
 
   closed(how: ClientEnd, at: MonoUs): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    if (how === 'whole') this.#clientHasAllAt = at;
-    else if (how !== 'broken') this.#leftWhile = how;
-    if (this.#outcome !== '') this.#over(at);
+    if (how === 'whole') this.clientHasAllAt = at;
+    else if (how !== 'broken') this.leftWhile = how;
+    if (this.outcome !== '') this.#over(at);
   }
 
   #over(at: MonoUs): void {
-    const { trace, log, submit, endpoint } = this.#spec;
+    const { trace, log, submit, request } = this.#spec;
     const { className, tenant, model, stream } = submit;
     trace?.end({
       at,
-      publicId: this.#publicId,
-      outcome: this.#outcome,
-      endpoint,
+      publicId: this.publicId,
+      outcome: this.outcome,
+      endpoint: request.endpoint,
       className,
       tenant,
       model,
       stream,
-      attempts: this.#attempts,
+      attempts: this.attempts,
       queueWaitUs: this.#queueWaitUs,
-      degraded: this.#degraded,
+      degraded: this.degraded,
       promptTokens: this.#promptTokens,
       outputTokens: this.#outputTokens,
-      leftWhile: this.#leftWhile,
+      leftWhile: this.leftWhile,
     });
     if (log.debug !== undefined) log.debug(this.#line(at), 'Request ended');
-    this.#tellUserSide(at);
-  }
-
-  #tellUserSide(at: MonoUs): void {
-    const { submit, userSide, metrics } = this.#spec;
-    const over = {
-      publicId: this.#publicId,
-      request: submit,
-      outcome: this.#outcome,
-      nodeFirstByteAt: this.#nodeFirstByteAt,
-      endedAt: this.#endedAt,
-      clientFirstByteAt: this.#clientFirstByteAt,
-      clientHasAllAt: this.#clientHasAllAt,
-      leftWhile: this.#leftWhile,
-      hasToken: this.hasToken,
-    };
-    userSide.over(over, metrics, at);
+    this.#spec.userSide.over(this, at);
   }
 
   #line(at: MonoUs): Readonly<Record<string, unknown>> {
     const { trace, submit } = this.#spec;
     const { className, tenant, model, receivedAt } = submit;
     return {
-      request: this.#publicId,
+      request: this.publicId,
       ...(trace === undefined ? {} : { trace_id: trace.traceId, span_id: trace.spanId }),
       class: className,
       tenant,
       model,
-      outcome: this.#outcome,
+      outcome: this.outcome,
       node: this.#nodeId,
-      attempts: this.#attempts,
+      attempts: this.attempts,
       queueMs: this.#queueWaitUs / 1_000,
       tookMs: (at - receivedAt) / 1_000,
-      ...(this.#leftWhile === '' ? {} : { leftWhile: this.#leftWhile }),
+      ...(this.leftWhile === '' ? {} : { leftWhile: this.leftWhile }),
     };
   }
 }

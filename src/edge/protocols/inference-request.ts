@@ -25,6 +25,8 @@ export interface InferenceRequest {
   /** The usage chunk was asked for by us and is hidden from the client. */
   readonly hidesUsage: boolean;
   readonly body: Buffer;
+  /** Of the body's bytes, 32 bits. Worked out each time it is read. */
+  readonly checksum: number;
   /** Of the body's bytes: equal bodies have equal fingerprints, and others hardly ever. Worked out each time it is read. */
   readonly fingerprint: string;
   /** The prompt's bytes as they came, up to where the next turn would go on; undefined where no engine keeps such. */

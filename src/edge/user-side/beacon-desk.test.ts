@@ -20,7 +20,7 @@ interface World {
 function world(change: Partial<RumConfig> = {}, usedMax?: number): World {
   const clock = { now: 100 * S };
   const config = { ...DEFAULT_RUM, enabled: true, ...change };
-  const userSide = new UserSide();
+  const userSide = new UserSide(NO_METRICS);
   const options = { config: () => config, now: () => clock.now, userSide, metrics: NO_METRICS };
   const desk = new BeaconDesk(usedMax === undefined ? options : { ...options, usedMax });
   return {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type MetricsSink, NO_METRICS } from '../../ports/metrics-sink.ts';
 import type { Beacon } from './beacon.ts';
 import { EARLY_MAX, ENDS_MAX, Pairs } from './pairs.ts';
-import { REPEAT_BYTES_MAX, REPEAT_MARKS_MAX, REPEAT_US_MAX, RepeatWatch } from './repeat-watch.ts';
+import { REPEAT_BYTES_MAX, REPEAT_PLACES, REPEAT_US_MAX, RepeatWatch } from './repeat-watch.ts';
 import { CLASSES_MAX, type OverRequest, UserSide } from './user-side.ts';
 
 const MS = 1_000;
@@ -10,7 +10,11 @@ const MS = 1_000;
 function over(change: Partial<OverRequest> = {}): OverRequest {
   return {
     publicId: 'a.1',
-    request: { className: 'normal', receivedAt: 0, bytes: 100, fingerprint: 'f', retryCount: 0 },
+    className: 'normal',
+    receivedAt: 0,
+    bytes: 100,
+    checksum: 7,
+    retryCount: 0,
     outcome: 'served',
     nodeFirstByteAt: 10 * MS,
     endedAt: 50 * MS,
@@ -38,8 +42,8 @@ function recorded(): { metrics: MetricsSink; calls: string[] } {
 
 describe('UserSide', () => {
   test('shows server, connection and user side by side', () => {
-    const side = new UserSide();
-    side.over(over(), NO_METRICS, 0);
+    const side = new UserSide(NO_METRICS);
+    side.over(over(), 0);
     side.told('normal', beacon({ firstByteMs: 400 }), 0);
     const [row] = side.view(0);
     const p50 = [row?.server, row?.socket, row?.users].map((one) => [
@@ -59,11 +63,11 @@ describe('UserSide', () => {
   });
 
   test('counts who left while waiting for what, and counts no time that never came', () => {
-    const side = new UserSide();
     const { metrics, calls } = recorded();
+    const side = new UserSide(metrics);
     const gone = { outcome: 'cancelled', nodeFirstByteAt: -1, clientFirstByteAt: -1, clientHasAllAt: -1 };
-    side.over(over({ ...gone, leftWhile: 'queued' }), metrics, 0);
-    side.over(over({ leftWhile: 'sending', clientHasAllAt: -1 }), metrics, 0);
+    side.over(over({ ...gone, leftWhile: 'queued' }), 0);
+    side.over(over({ leftWhile: 'sending', clientHasAllAt: -1 }), 0);
     const [row] = side.view(0);
     expect(row?.left).toMatchObject({ queued: 1, sending: 1, streaming: 0 });
     expect(row?.server.completion.count).toBe(1);
@@ -72,34 +76,34 @@ describe('UserSide', () => {
   });
 
   test('counts clients that try again, by their word and by their body', () => {
-    const side = new UserSide();
     const { metrics, calls } = recorded();
-    const request = { className: 'normal', bytes: 100, fingerprint: 'f', retryCount: 0 };
-    side.begun(request, metrics, 0);
-    side.over(over({ outcome: 'queue-full' }), metrics, 0);
-    side.begun({ ...request, retryCount: 1 }, metrics, 1);
-    side.begun({ ...request, fingerprint: 'another' }, metrics, 1);
+    const side = new UserSide(metrics);
+    const request = over();
+    side.begun(request, 0);
+    side.over(over({ outcome: 'queue-full' }), 0);
+    side.begun({ ...request, retryCount: 1 }, 1);
+    side.begun({ ...request, checksum: 8 }, 1);
     expect(calls).toEqual(['announced', 'repeated']);
     expect(side.view(1)[0]).toMatchObject({ retriesAnnounced: 1, bodiesRepeated: 1 });
   });
 
   test('holds its bound on classes', () => {
-    const side = new UserSide();
+    const side = new UserSide(NO_METRICS);
     for (let i = 0; i < CLASSES_MAX + 5; i++) side.told(`class-${i}`, beacon(), 0);
     expect(side.view(0)).toHaveLength(CLASSES_MAX);
   });
 
   test('tells of requests that both sides tell of, in either order', () => {
-    const side = new UserSide();
+    const side = new UserSide(NO_METRICS);
     expect(side.sample(0)).toBeUndefined();
-    side.over(over({ publicId: 'a.1' }), NO_METRICS, 0);
+    side.over(over({ publicId: 'a.1' }), 0);
     side.told('normal', beacon({ id: 'a.1' }), 0);
     side.told('normal', { token: '', id: 'a.2', outcome: 'abandoned', traceId: '', session: '' }, 0);
-    side.over(over({ publicId: 'a.2', outcome: 'cancelled' }), NO_METRICS, 0);
-    side.over(over({ publicId: 'a.3', outcome: 'node-failed' }), NO_METRICS, 0);
+    side.over(over({ publicId: 'a.2', outcome: 'cancelled' }), 0);
+    side.over(over({ publicId: 'a.3', outcome: 'node-failed' }), 0);
     side.told('normal', beacon({ id: 'a.3', outcome: 'failed' }), 0);
     // Nobody tells of this one.
-    side.over(over({ publicId: 'a.4', outcome: 'node-failed' }), NO_METRICS, 0);
+    side.over(over({ publicId: 'a.4', outcome: 'node-failed' }), 0);
     const sample = side.sample(0);
     expect(sample).toMatchObject({ told: 3, toldBad: 2, serverBad: 1 });
     expect(sample?.clientP95Ms).toBeGreaterThanOrEqual(3_000);
@@ -125,27 +129,31 @@ describe('Pairs', () => {
 });
 
 describe('RepeatWatch', () => {
-  test('forgets in time and at its bound, and does not look at large bodies', () => {
+  const body = (checksum: number, bytes = 1): { bytes: number; checksum: number } => ({ bytes, checksum });
+
+  test('forgets in time, and does not look at large bodies', () => {
     const watch = new RepeatWatch();
-    const body = (fingerprint: string, bytes = 1): { bytes: number; fingerprint: string } => ({
-      bytes,
-      fingerprint,
-    });
-    watch.endedBadly(body('a'), 0);
-    expect(watch.isRepeat(body('a'), 1)).toBe(true);
-    expect(watch.isRepeat(body('a'), REPEAT_US_MAX + 1)).toBe(false);
-    watch.endedBadly(body('large', REPEAT_BYTES_MAX + 1), 0);
-    expect(watch.isRepeat(body('large', 1), 0)).toBe(false);
-    for (let i = 0; i <= REPEAT_MARKS_MAX; i++) watch.endedBadly(body(`${i}`), 0);
-    expect(watch.isRepeat(body('0'), 0)).toBe(false);
-    expect(watch.isRepeat(body('1'), 0)).toBe(true);
+    watch.endedBadly(body(1), 0);
+    expect(watch.isRepeat(body(1), 1)).toBe(true);
+    expect(watch.isRepeat(body(1 + REPEAT_PLACES), 1)).toBe(false);
+    expect(watch.isRepeat(body(1), REPEAT_US_MAX + 1)).toBe(false);
+    watch.endedBadly(body(2, REPEAT_BYTES_MAX + 1), 0);
+    expect(watch.isRepeat(body(2), 0)).toBe(false);
   });
 
-  test('works a fingerprint out only when there is something to compare it with', () => {
+  test('has so many places and no more: who comes later takes one over', () => {
+    const watch = new RepeatWatch();
+    for (let i = 0; i < 2 * REPEAT_PLACES; i++) watch.endedBadly(body(i), 0);
+    const known = Array.from({ length: 2 * REPEAT_PLACES }, (_, i) => watch.isRepeat(body(i), 0));
+    expect(known.filter(Boolean)).toHaveLength(REPEAT_PLACES);
+    expect(known.lastIndexOf(false)).toBe(REPEAT_PLACES - 1);
+  });
+
+  test('works a checksum out only when there is something to compare it with', () => {
     const watch = new RepeatWatch();
     const unread = {
       bytes: 1,
-      get fingerprint(): string {
+      get checksum(): number {
         throw new Error('Worked out for nothing');
       },
     };

@@ -16,7 +16,7 @@ import type { UserSideSample } from '../../core/signals/user-side.ts';
 import type { MetricsSink } from '../../ports/metrics-sink.ts';
 import type { Beacon, UserOutcome } from './beacon.ts';
 import { Pairs } from './pairs.ts';
-import { RepeatWatch } from './repeat-watch.ts';
+import { type Repeatable, RepeatWatch } from './repeat-watch.ts';
 import { type Quantiles, WindowedQuantiles } from './windowed-quantiles.ts';
 
 /** As many as a configuration may name; those of an earlier configuration are kept while there is room. */
@@ -27,17 +27,15 @@ export const LEFT_WHILE = ['queued', 'running', 'streaming', 'sending', 'stalled
 export type LeftWhile = (typeof LEFT_WHILE)[number];
 
 /** A request at its start. */
-export interface BegunRequest {
+export interface BegunRequest extends Repeatable {
   readonly className: ClassName;
-  readonly retryCount?: number | undefined;
-  readonly bytes: number;
-  readonly fingerprint: string;
+  readonly retryCount: number;
+  readonly receivedAt: MonoUs;
 }
 
 /** A request when it is over for server and client. Instants; -1 where it never happened. */
-export interface OverRequest {
+export interface OverRequest extends BegunRequest {
   readonly publicId: string;
-  readonly request: BegunRequest & { readonly receivedAt: MonoUs };
   /** As the metrics count it. */
   readonly outcome: string;
   readonly nodeFirstByteAt: MonoUs;
@@ -89,39 +87,43 @@ export class UserSide {
   readonly #rows: Map<ClassName, ClassRow> = new Map();
   readonly #pairs = new Pairs();
   readonly #repeats = new RepeatWatch();
+  readonly #metrics: MetricsSink;
 
-  begun(request: BegunRequest, metrics: MetricsSink, now: MonoUs): void {
-    const isAnnounced = (request.retryCount ?? 0) > 0;
+  constructor(metrics: MetricsSink) {
+    this.#metrics = metrics;
+  }
+
+  begun(request: BegunRequest, now: MonoUs): void {
+    const isAnnounced = request.retryCount > 0;
     const isRepeated = this.#repeats.isRepeat(request, now);
     if (!isAnnounced && !isRepeated) return;
     const row = this.#row(request.className);
     if (isAnnounced) {
-      metrics.clientRetried(request.className, 'announced');
+      this.#metrics.clientRetried(request.className, 'announced');
       if (row !== undefined) row.retriesAnnounced += 1;
     }
     if (!isRepeated) return;
-    metrics.clientRetried(request.className, 'repeated');
+    this.#metrics.clientRetried(request.className, 'repeated');
     if (row !== undefined) row.bodiesRepeated += 1;
   }
 
-  over(over: OverRequest, metrics: MetricsSink, now: MonoUs): void {
-    const { request, leftWhile, outcome } = over;
-    if (leftWhile !== '') metrics.clientLeft(leftWhile);
+  over(over: OverRequest, now: MonoUs): void {
+    const { leftWhile, outcome } = over;
+    if (leftWhile !== '') this.#metrics.clientLeft(leftWhile);
     const isAnswered = ANSWERED.has(outcome);
-    if (!isAnswered) this.#repeats.endedBadly(request, now);
-    const since = (at: MonoUs): DurationUs => (at < 0 ? -1 : Math.max(0, at - request.receivedAt));
-    const completionUs = isAnswered ? since(over.endedAt) : -1;
+    if (!isAnswered) this.#repeats.endedBadly(over, now);
+    const completionUs = isAnswered ? sinceReceipt(over, over.endedAt) : -1;
     if (over.hasToken) {
       const isBad = !isAnswered && outcome !== 'cancelled';
       this.#pairs.serverTold(over.publicId, { completionUs, isBad }, now);
     }
-    const row = this.#row(request.className);
+    const row = this.#row(over.className);
     if (row === undefined) return;
     if (leftWhile !== '') row.left[leftWhile] += 1;
-    row.server.firstByte.add(since(over.nodeFirstByteAt), now);
+    row.server.firstByte.add(sinceReceipt(over, over.nodeFirstByteAt), now);
     row.server.completion.add(completionUs, now);
-    row.socket.firstByte.add(since(over.clientFirstByteAt), now);
-    if (isAnswered) row.socket.completion.add(since(over.clientHasAllAt), now);
+    row.socket.firstByte.add(sinceReceipt(over, over.clientFirstByteAt), now);
+    if (isAnswered) row.socket.completion.add(sinceReceipt(over, over.clientHasAllAt), now);
   }
 
   /** A beacon whose token was good. */
@@ -168,6 +170,11 @@ export class UserSide {
     this.#rows.set(className, made);
     return made;
   }
+}
+
+/** -1 where it never happened. */
+function sinceReceipt({ receivedAt }: OverRequest, at: MonoUs): DurationUs {
+  return at < 0 ? -1 : Math.max(0, at - receivedAt);
 }
 
 function newSide(): Side {

@@ -131,8 +131,12 @@ class OpenAiRequest implements InferenceRequest {
     this.body = body;
   }
 
+  get checksum(): number {
+    return crc32(this.body);
+  }
+
   get fingerprint(): string {
-    return `${crc32(this.body).toString(36)}-${this.body.length.toString(36)}`;
+    return `${this.checksum.toString(36)}-${this.body.length.toString(36)}`;
   }
 
   promptText(): Buffer | undefined {
