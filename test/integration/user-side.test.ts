@@ -81,6 +81,7 @@ async function userSide(started: StartedGateway): Promise<{
   readonly classes: readonly WireClass[];
   readonly beacons: unknown;
   readonly pairs: unknown;
+  readonly poorlyServed: readonly Record<string, unknown>[];
 }> {
   const answer = await call(`${started.adminUrl}/spillway/v1/user-side`, { token: started.adminToken });
   expect(answer.status).toBe(200);
@@ -194,6 +195,24 @@ describe('a beacon', () => {
     expect((await tell(started, { body: { token: 'a', id: 'b', outcome: 'ok' } })).status).toBe(404);
     const asked = await call(`${started.adminUrl}/spillway/v1/user-side`, { token: 'wrong' });
     expect(asked.status).toBe(401);
+  });
+
+  test('of somebody who was served poorly leads to the request and its trace', async () => {
+    const started = await gateway(ANSWERS);
+    const answer = await ask(started.dataUrl, KEY);
+    const traceId = '0af7651916cd43dd8448eb211c80319c';
+    await tell(started, { body: seen(answer, { outcome: 'timeout', traceId, session: 'tab-7' }) });
+    const [one] = (await userSide(started)).poorlyServed;
+    expect(one).toMatchObject({
+      id: answer.headers['x-spillway-id'],
+      class: 'normal',
+      outcome: 'timeout',
+      completionMs: 2_000,
+      server: { isBad: false },
+      traceId,
+      session: 'tab-7',
+    });
+    expect(Math.abs(Number(one?.['at']) - Date.now())).toBeLessThan(60_000);
   });
 
   test('comes with refusals too: users see those as well', async () => {

@@ -180,7 +180,7 @@ function createRoutes(options: AdminPlaneOptions, scopes: Scopes, watch: Watch):
     [`${PREFIX}decisions`, decisionsRoute(gateway)],
     [`${PREFIX}ladder`, ladderRoute(options)],
     [`${PREFIX}signals`, signalsRoute(options)],
-    [`${PREFIX}user-side`, userSideRoute(options.beacons, gateway)],
+    [`${PREFIX}user-side`, userSideRoute(options)],
     [`${PREFIX}ledgers`, ledgersRoute(gateway, options.wallMs)],
     [`${PREFIX}watch`, watch.route],
     [`${PREFIX}requests`, requestListRoute(gateway)],

@@ -1,20 +1,27 @@
 /** `GET /spillway/v1/user-side`: percentiles of the server, of clients' connections, and of users, side by side, by class. */
-import type { DurationMs } from '../../base/units.ts';
+import type { DurationMs, WallMs } from '../../base/units.ts';
 import type { Gateway } from '../../runtime/contract.ts';
 import type { BeaconDesk } from '../user-side/beacon-desk.ts';
+import type { PoorlyServed } from '../user-side/poorly-served.ts';
 import type { ClassView, SideView } from '../user-side/user-side.ts';
 import { type Quantiles, WINDOW_US } from '../user-side/windowed-quantiles.ts';
 import { sendJson } from './reply.ts';
 import type { Route } from './route.ts';
 
-export function userSideRoute(beacons: BeaconDesk, gateway: Gateway): Route {
+export interface UserSideOptions {
+  readonly beacons: BeaconDesk;
+  readonly gateway: Gateway;
+  wallMs(): number;
+}
+
+export function userSideRoute(options: UserSideOptions): Route {
   return {
     scope: 'admin',
-    methods: { GET: ({ res }) => sendJson(res, 200, wireUserSide(beacons, gateway)) },
+    methods: { GET: ({ res }) => sendJson(res, 200, wireUserSide(options)) },
   };
 }
 
-function wireUserSide(beacons: BeaconDesk, gateway: Gateway): unknown {
+function wireUserSide({ beacons, gateway, wallMs }: UserSideOptions): unknown {
   const now = gateway.now();
   const names = gateway.config.scheduler.classes.map(({ name }) => name);
   const seen = beacons.userSide.view(now).toSorted((a, b) => names.indexOf(a.class) - names.indexOf(b.class));
@@ -24,6 +31,28 @@ function wireUserSide(beacons: BeaconDesk, gateway: Gateway): unknown {
     beacons: beacons.counts,
     pairs: beacons.userSide.sample(now) ?? null,
     classes: seen.map(wireClass),
+    poorlyServed: beacons.userSide
+      .poorlyServed()
+      .map((one) => wirePoorly(one, wallMs() - (now - one.at) / 1_000)),
+  };
+}
+
+/** What the page told, and what the gateway knows of the same request. */
+function wirePoorly({ className, beacon, server }: PoorlyServed, atMs: WallMs): unknown {
+  const { id, outcome, firstByteMs, completionMs, traceId, session } = beacon;
+  return {
+    id,
+    class: className,
+    at: Math.round(atMs),
+    outcome,
+    firstByteMs: firstByteMs ?? null,
+    completionMs: completionMs ?? null,
+    server:
+      server === undefined
+        ? null
+        : { completionMs: server.completionUs < 0 ? null : server.completionUs / 1_000, isBad: server.isBad },
+    traceId: traceId === '' ? (server?.traceId ?? '') : traceId,
+    session,
   };
 }
 

@@ -175,7 +175,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
         ? undefined
         : this.#context.cache.record(cacheKey, request.endpoint);
     const silence = this.#silenceLimits(assignment);
-    const trace = this.#witness.assigned(assignment, this.#assignedAt);
+    const trace = this.#witness.assigned(assignment, this.#modelFor(assignment), this.#assignedAt);
     const attempt = new Attempt(this, {
       number: assignment.attempt,
       stream: request.stream,
@@ -328,12 +328,17 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     if (isWhole || promptTokens !== undefined) this.#context.gateway.learn(alternative.model, shape, told);
   }
 
-  #bodyFor({ upstreamModel }: Assignment): readonly Uint8Array[] {
-    const { request, submit } = this.#spec;
+  #bodyFor(assignment: Assignment): readonly Uint8Array[] {
+    return this.#spec.request.bodyFor(this.#modelFor(assignment), this.#lesser?.lowered);
+  }
+
+  /** The one that runs now, as this node knows it. */
+  #modelFor({ upstreamModel }: Assignment): string {
+    if (upstreamModel !== '') return upstreamModel;
     const lesser = this.#lesser;
-    const model =
-      lesser !== undefined && needsWork(lesser.alternative) ? lesser.alternative.model : submit.model;
-    return request.bodyFor(upstreamModel === '' ? model : upstreamModel, lesser?.lowered);
+    return lesser !== undefined && needsWork(lesser.alternative)
+      ? lesser.alternative.model
+      : this.#spec.submit.model;
   }
 
   // The client's side.

@@ -64,6 +64,10 @@ export class Witness implements OverRequest {
     return this.#spec.submit.receivedAt;
   }
 
+  get traceId(): string {
+    return this.#spec.trace?.traceId ?? '';
+  }
+
   get bytes(): Bytes {
     return this.#spec.submit.bytes;
   }
@@ -82,14 +86,14 @@ export class Witness implements OverRequest {
     this.#spec.trace?.event('admitted', at);
   }
 
-  assigned({ attempt, nodeId, upstreamModel }: Assignment, at: MonoUs): AttemptTrace | undefined {
+  /** `model` is the one that runs, as the node knows it. */
+  assigned({ attempt, nodeId }: Assignment, model: string, at: MonoUs): AttemptTrace | undefined {
     if (this.attempts === 0) this.#queueWaitUs = at - this.#submittedAt;
     this.attempts += 1;
     this.#nodeId = nodeId;
-    const { trace, request, submit } = this.#spec;
+    const { trace, request } = this.#spec;
     if (trace === undefined) return undefined;
     trace.event('dispatched', at);
-    const model = upstreamModel === '' ? submit.model : upstreamModel;
     this.#attempt = trace.attempt({ attempt, nodeId, endpoint: request.endpoint, model, at });
     return this.#attempt;
   }

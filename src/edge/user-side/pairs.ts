@@ -18,8 +18,14 @@ export interface OneSide {
   readonly isBad: boolean;
 }
 
+/** The gateway's side. */
+export interface ServerSide extends OneSide {
+  /** Of the trace that it is in, or ''. */
+  readonly traceId: string;
+}
+
 export class Pairs {
-  readonly #ends: Map<string, OneSide> = new Map();
+  readonly #ends: Map<string, ServerSide> = new Map();
   readonly #early: Map<string, OneSide> = new Map();
   readonly #told = new WindowedCount();
   readonly #toldBad = new WindowedCount();
@@ -27,18 +33,22 @@ export class Pairs {
   readonly #client = new WindowedQuantiles();
   readonly #server = new WindowedQuantiles();
 
-  serverTold(publicId: string, server: OneSide, at: MonoUs): void {
+  serverTold(publicId: string, server: ServerSide, at: MonoUs): void {
     const client = this.#early.get(publicId);
     if (client === undefined) return keep(this.#ends, publicId, server, ENDS_MAX);
     this.#early.delete(publicId);
     this.#pair(client, server, at);
   }
 
-  clientTold(publicId: string, client: OneSide, at: MonoUs): void {
+  /** Returns what the gateway said of it, where it has. */
+  clientTold(publicId: string, client: OneSide, at: MonoUs): ServerSide | undefined {
     const server = this.#ends.get(publicId);
-    if (server === undefined) return keep(this.#early, publicId, client, EARLY_MAX);
-    this.#ends.delete(publicId);
-    this.#pair(client, server, at);
+    if (server === undefined) keep(this.#early, publicId, client, EARLY_MAX);
+    else {
+      this.#ends.delete(publicId);
+      this.#pair(client, server, at);
+    }
+    return server;
   }
 
   /** Undefined while no request is told of by both. */
@@ -64,7 +74,7 @@ export class Pairs {
   }
 }
 
-function keep(sides: Map<string, OneSide>, publicId: string, side: OneSide, max: number): void {
+function keep<Side>(sides: Map<string, Side>, publicId: string, side: Side, max: number): void {
   if (sides.size >= max) {
     const oldest = sides.keys().next();
     if (!oldest.done) sides.delete(oldest.value);

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type MetricsSink, NO_METRICS } from '../../ports/metrics-sink.ts';
 import type { Beacon } from './beacon.ts';
 import { EARLY_MAX, ENDS_MAX, Pairs } from './pairs.ts';
+import { POORLY_MAX } from './poorly-served.ts';
 import { REPEAT_BYTES_MAX, REPEAT_PLACES, REPEAT_US_MAX, RepeatWatch } from './repeat-watch.ts';
 import { CLASSES_MAX, type OverRequest, UserSide } from './user-side.ts';
 
@@ -22,6 +23,7 @@ function over(change: Partial<OverRequest> = {}): OverRequest {
     clientHasAllAt: 2_000 * MS,
     leftWhile: '',
     hasToken: true,
+    traceId: '',
     ...change,
   };
 }
@@ -93,6 +95,24 @@ describe('UserSide', () => {
     expect(side.view(0)).toHaveLength(CLASSES_MAX);
   });
 
+  test('keeps the last users who were served poorly, with the trace of their request, and no more', () => {
+    const side = new UserSide(NO_METRICS);
+    for (let i = 0; i < 30; i++) side.told('normal', beacon({ id: `ok.${i}`, completionMs: 100 + i }), 0);
+    expect(side.poorlyServed().map((one) => one.beacon.id)).not.toContain('ok.0');
+    side.over(over({ publicId: 'slow', traceId: 'abc' }), 0);
+    side.told('normal', beacon({ id: 'slow', completionMs: 9_000 }), 0);
+    side.told('normal', beacon({ id: 'bad', outcome: 'failed' }), 0);
+    expect(side.poorlyServed().slice(0, 2)).toMatchObject([
+      { beacon: { id: 'bad' }, server: undefined },
+      { beacon: { id: 'slow' }, server: { traceId: 'abc', isBad: false } },
+    ]);
+    for (let i = 0; i < POORLY_MAX + 3; i++)
+      side.told('normal', beacon({ id: `bad.${i}`, outcome: 'failed' }), 0);
+    const ids = side.poorlyServed().map((one) => one.beacon.id);
+    expect(ids).toHaveLength(POORLY_MAX);
+    expect([ids[0], ids.at(-1)]).toEqual([`bad.${POORLY_MAX + 2}`, 'bad.3']);
+  });
+
   test('tells of requests that both sides tell of, in either order', () => {
     const side = new UserSide(NO_METRICS);
     expect(side.sample(0)).toBeUndefined();
@@ -113,7 +133,7 @@ describe('UserSide', () => {
 
 describe('Pairs', () => {
   test('forget the oldest end, and the oldest beacon, at their bounds', () => {
-    const one = { completionUs: 1, isBad: false };
+    const one = { completionUs: 1, isBad: false, traceId: '' };
     const pairs = new Pairs();
     for (let i = 0; i <= ENDS_MAX; i++) pairs.serverTold(`e.${i}`, one, 0);
     pairs.clientTold('e.0', one, 0);

@@ -16,6 +16,7 @@ import type { UserSideSample } from '../../core/signals/user-side.ts';
 import type { MetricsSink } from '../../ports/metrics-sink.ts';
 import type { Beacon, UserOutcome } from './beacon.ts';
 import { Pairs } from './pairs.ts';
+import { type PoorlyServed, PoorlyServedUsers } from './poorly-served.ts';
 import { type Repeatable, RepeatWatch } from './repeat-watch.ts';
 import { type Quantiles, WindowedQuantiles } from './windowed-quantiles.ts';
 
@@ -46,6 +47,8 @@ export interface OverRequest extends BegunRequest {
   readonly leftWhile: LeftWhile | '';
   /** It got a token: a beacon may come. */
   readonly hasToken: boolean;
+  /** Of the trace that it is in, or ''. */
+  readonly traceId: string;
 }
 
 interface Side {
@@ -87,6 +90,7 @@ export class UserSide {
   readonly #rows: Map<ClassName, ClassRow> = new Map();
   readonly #pairs = new Pairs();
   readonly #repeats = new RepeatWatch();
+  readonly #poorly = new PoorlyServedUsers();
   readonly #metrics: MetricsSink;
 
   constructor(metrics: MetricsSink) {
@@ -115,7 +119,7 @@ export class UserSide {
     const completionUs = isAnswered ? sinceReceipt(over, over.endedAt) : -1;
     if (over.hasToken) {
       const isBad = !isAnswered && outcome !== 'cancelled';
-      this.#pairs.serverTold(over.publicId, { completionUs, isBad }, now);
+      this.#pairs.serverTold(over.publicId, { completionUs, isBad, traceId: over.traceId }, now);
     }
     const row = this.#row(over.className);
     if (row === undefined) return;
@@ -127,11 +131,13 @@ export class UserSide {
   }
 
   /** A beacon whose token was good. */
-  told(className: ClassName, { id, outcome, firstByteMs, completionMs }: Beacon, now: MonoUs): void {
+  told(className: ClassName, beacon: Beacon, now: MonoUs): void {
+    const { id, outcome, firstByteMs, completionMs } = beacon;
     const completionUs = completionMs === undefined ? -1 : completionMs * 1_000;
-    this.#pairs.clientTold(id, { completionUs, isBad: outcome !== 'ok' }, now);
+    const server = this.#pairs.clientTold(id, { completionUs, isBad: outcome !== 'ok' }, now);
     const row = this.#row(className);
     if (row === undefined) return;
+    this.#poorly.look({ className, beacon, server, at: now }, row.users.completion.read(now));
     row.outcomes[outcome] += 1;
     if (firstByteMs !== undefined) row.users.firstByte.add(firstByteMs * 1_000, now);
     if (completionMs !== undefined) row.users.completion.add(completionUs, now);
@@ -148,6 +154,11 @@ export class UserSide {
       retriesAnnounced: row.retriesAnnounced,
       bodiesRepeated: row.bodiesRepeated,
     }));
+  }
+
+  /** The last users who were served poorly, the newest first. */
+  poorlyServed(): readonly PoorlyServed[] {
+    return this.#poorly.list();
   }
 
   /** For the detector of service levels that hold on the server only. */
