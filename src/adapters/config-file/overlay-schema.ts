@@ -6,6 +6,7 @@ import {
   type JsonObject,
   NAMED_LISTS,
   OVERLAY_CHARS_MAX,
+  OVERLAY_SECTIONS,
 } from '../../core/config/index.ts';
 import { configSchema, ENTRY_SCHEMAS } from './schema.ts';
 import { schemaIssues } from './schema-issues.ts';
@@ -13,13 +14,7 @@ import { schemaIssues } from './schema-issues.ts';
 const overlaySchema = createSchema();
 
 function createSchema(): z.ZodType {
-  const {
-    $schema: _editors,
-    nodes: _nodes,
-    state: _state,
-    keysFile: _keysFile,
-    ...rest
-  } = configSchema.shape;
+  const sections = OVERLAY_SECTIONS.map((name) => [name, configSchema.shape[name] as z.ZodType]);
   const lists = Object.entries(NAMED_LISTS).map(([list, name]): [string, z.ZodType] => {
     const whole = ENTRY_SCHEMAS[list] as z.ZodObject;
     const { [name]: _name, ...members } = whole.partial().shape;
@@ -28,7 +23,7 @@ function createSchema(): z.ZodType {
     if (list === 'tenants') return [list, byName.optional()];
     return [list, z.union([z.array(whole), byName]).optional()];
   });
-  return z.strictObject({ ...rest, ...Object.fromEntries(lists) });
+  return z.strictObject(Object.fromEntries([...sections, ...lists]));
 }
 
 /** Paths in names, since an overlay has no line numbers. Values of what only the file may say are never repeated. */

@@ -1,9 +1,9 @@
 /**
- * What differs between two configurations, in the paths of the file: `bounds.tasksMax`, `classes.critical.weight`. Keys,
- * headers and nodes are left out: they change by the file alone, and hold secrets.
+ * What differs between two configurations, in the paths of the file: `bounds.tasksMax`, `classes.critical.weight`. Only
+ * what an overlay may hold is compared: the rest changes by the file alone, and some of it is secret.
  */
 import { isJsonObject, type JsonObject } from './merge-patch.ts';
-import { NAMED_LISTS, pathOfNames } from './overlay.ts';
+import { NAMED_LISTS, OVERLAY_SECTIONS, pathOfNames } from './overlay.ts';
 import type { GatewayConfig } from './types.ts';
 
 export interface ConfigDifference {
@@ -27,7 +27,7 @@ export interface ConfigDifferences {
 export function configDifferences(before: GatewayConfig, after: GatewayConfig): ConfigDifferences {
   const changed: ConfigDifference[] = [];
   let total = 0;
-  compare([], fileShape(before), fileShape(after), (path, from, to) => {
+  compare([], overlaid(before), overlaid(after), (path, from, to) => {
     total += 1;
     if (changed.length < DIFFERENCES_MAX)
       changed.push({ path: pathOfNames(path), from: told(from), to: told(to) });
@@ -38,6 +38,11 @@ export function configDifferences(before: GatewayConfig, after: GatewayConfig): 
 function fileShape({ scheduler, nodes: _nodes, tenants, ...rest }: GatewayConfig): JsonObject {
   const { tenantWeights: _weights, tenantLimitsOwn: _limits, ...sections } = scheduler;
   return { ...sections, ...rest, tenants: tenants.map(({ keys: _keys, ...tenant }) => tenant) };
+}
+
+function overlaid(config: GatewayConfig): JsonObject {
+  const shape = fileShape(config);
+  return Object.fromEntries(OVERLAY_SECTIONS.map((name) => [name, shape[name]]));
 }
 
 type Visit = (path: readonly string[], from: unknown, to: unknown) => void;
@@ -94,7 +99,7 @@ export interface ConfigValue {
   readonly value: unknown;
 }
 
-/** Each value of a configuration, in the paths of the file; the same parts are left out. */
+/** Each value of a configuration as the admin plane tells it, in the paths of the file, without keys and nodes. */
 export function configValues(config: GatewayConfig): readonly ConfigValue[] {
   const values: ConfigValue[] = [];
   visitValues([], fileShape(config), (names, value) =>

@@ -12,6 +12,36 @@ import { DEFAULT_CLASSES } from './defaults.ts';
 import type { ConfigInput } from './input.ts';
 import { isJsonObject, type JsonObject, leavesOf, patched } from './merge-patch.ts';
 
+/**
+ * What an overlay may hold. A list of what may be, so that a new section of the file is the file's alone until somebody
+ * has thought about what it opens.
+ */
+export const OVERLAY_SECTIONS = [
+  'policy',
+  'seed',
+  'classes',
+  'defaultClass',
+  'bounds',
+  'admission',
+  'placement',
+  'health',
+  'retry',
+  'preemption',
+  'timeouts',
+  'gates',
+  'degrade',
+  'cache',
+  'tenantLimits',
+  'ladder',
+  'models',
+  'tenants',
+  'groups',
+  'server',
+  'survival',
+  'idempotency',
+  'rum',
+] as const;
+
 /** Lists of named entries, and which member is the name. */
 export const NAMED_LISTS = { classes: 'name', models: 'id', tenants: 'id', groups: 'name' } as const;
 type NamedList = keyof typeof NAMED_LISTS;
@@ -26,7 +56,7 @@ export interface FileOnly {
 }
 
 const KEYS = 'the admin token opens no door for others';
-/** What only the file and the command line may say. */
+/** Of that, and of what may not be at all, what is refused with a reason of its own. */
 export const FILE_ONLY: readonly FileOnly[] = [
   {
     path: ['nodes'],
@@ -35,6 +65,9 @@ export const FILE_ONLY: readonly FileOnly[] = [
   { path: ['state'], rule: 'Expected no state folder here: it is chosen at start, by file or command line' },
   { path: ['keysFile'], rule: `Expected no file of keys here: ${KEYS}` },
   { path: ['$schema'], rule: 'Expected no $schema here' },
+  { path: ['tracing'], rule: 'Expected no tracing here: where spans are sent is said by the file' },
+  { path: ['journal'], rule: 'Expected no journal here: where it is kept is chosen at start' },
+  { path: ['rum', 'originsAllowed'], rule: `Expected no origins here: ${KEYS}` },
   { path: ['server', 'host'], rule: 'Expected no address here: where it listens is chosen at start' },
   { path: ['server', 'port'], rule: 'Expected no port here: where it listens is chosen at start' },
   { path: ['server', 'adminPort'], rule: 'Expected no port here: where it listens is chosen at start' },
