@@ -61,7 +61,7 @@ export function consoleSuite(): ConsoleSuite {
   };
 }
 
-async function launchBrowser(): Promise<Browser> {
+export async function launchBrowser(): Promise<Browser> {
   const executablePath = browserPath();
   if (executablePath === undefined) throw new Error('No browser is installed');
   // The sandbox needs rights that containers and root do not have; only our own page is loaded.
