@@ -1,11 +1,11 @@
 /**
- * Puts promtool beside the dependencies, from the package of a Debian-like system, without installing a service. Takes
+ * Puts promtool and Prometheus, which come in one package, beside the dependencies, from the package of a Debian-like system, without installing a service. Takes
  * some seconds; ends with 1 and the reason where there is no such system or it takes too long.
  */
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { PROMTOOL_FOLDER, promtoolPath } from '../test/support/promtool.ts';
+import { prometheusPath, PROMTOOL_FOLDER, promtoolPath } from '../test/support/promtool.ts';
 
 const STEP_MS_MAX = 20_000;
 
@@ -24,12 +24,15 @@ function install(): string | undefined {
   const path = join(PROMTOOL_FOLDER, archive);
   const problem = run('dpkg', ['-x', path, PROMTOOL_FOLDER]);
   rmSync(path);
-  return problem ?? (promtoolPath() === undefined ? 'the package holds no promtool' : undefined);
+  return problem ?? (isThere() ? undefined : 'the package does not hold both');
 }
 
-const failure = promtoolPath() === undefined ? install() : undefined;
-if (failure === undefined) process.stdout.write(`promtool is at ${promtoolPath()}\n`);
+const isThere = (): boolean => promtoolPath() !== undefined && prometheusPath() !== undefined;
+
+const failure = isThere() ? undefined : install();
+if (failure === undefined)
+  process.stdout.write(`promtool is at ${promtoolPath()}, Prometheus at ${prometheusPath()}\n`);
 else {
-  process.stderr.write(`promtool could not be installed: ${failure}\n`);
+  process.stderr.write(`promtool and Prometheus could not be installed: ${failure}\n`);
   process.exitCode = 1;
 }

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LLAMA_INSTALL_COMMAND, llamaEngineMissing } from '../engines/llama/installation.ts';
-import { PROMTOOL_INSTALL_COMMAND, promtoolPath } from '../test/support/promtool.ts';
+import { prometheusPath, PROMTOOL_INSTALL_COMMAND, promtoolPath } from '../test/support/promtool.ts';
 import { BROWSER_INSTALL_COMMAND, browserPath } from '../test/support/browser.ts';
 import { summarize, summaryLine, type TestReport } from './test-summary.ts';
 
@@ -18,7 +18,7 @@ const RUNNER = join(ROOT, 'node_modules/vitest/vitest.mjs');
 const PROPERTY_SEED = '20261129';
 /** Files whose tests ask for the llama engine. */
 const NEEDS_LLAMA = /engine-(llama|gateway)/;
-/** Files whose tests ask for promtool. */
+/** Files whose tests ask for promtool or Prometheus. */
 const NEEDS_PROMTOOL = /promtool-/;
 /** Files whose tests ask for a browser. */
 const NEEDS_BROWSER = /^test\/e2e\//;
@@ -48,8 +48,9 @@ function whyLeftOut(file: string): string {
   const missing = llamaEngineMissing();
   if (missing !== undefined && NEEDS_LLAMA.test(file))
     return `${missing}; install it with: ${LLAMA_INSTALL_COMMAND}`;
-  if (promtoolPath() === undefined && NEEDS_PROMTOOL.test(file))
-    return `promtool is not installed; install it with: ${PROMTOOL_INSTALL_COMMAND}`;
+  const hasProgram = promtoolPath() !== undefined && prometheusPath() !== undefined;
+  if (!hasProgram && NEEDS_PROMTOOL.test(file))
+    return `promtool and Prometheus are not installed; install it with: ${PROMTOOL_INSTALL_COMMAND}`;
   if (browserPath() === undefined && NEEDS_BROWSER.test(file))
     return `no browser is installed; install it with: ${BROWSER_INSTALL_COMMAND}`;
   return 'the tests are marked as skipped in the file';

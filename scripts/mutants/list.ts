@@ -11,6 +11,7 @@ import { ADAPTIVE_MUTANTS } from './adaptive.ts';
 import { BULKHEAD_MUTANTS } from './bulkheads.ts';
 import { PREEMPTION_MUTANTS } from './preemption.ts';
 import { LADDER_MUTANTS } from './ladder.ts';
+import { LEDGER_MUTANTS } from './ledgers.ts';
 import { PLACEMENT_MUTANTS } from './placement.ts';
 import { RETRY_MUTANTS } from './retries.ts';
 
@@ -27,6 +28,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...PLACEMENT_MUTANTS,
   ...FIRST_CLASS_MARGIN_MUTANTS,
   ...LADDER_MUTANTS,
+  ...LEDGER_MUTANTS,
   ...DEGRADE_MUTANTS,
   {
     name: 'trust-every-number',
@@ -405,9 +407,9 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'errors-improve-the-rate',
     invariant: 0,
     file: `${CORE}/scheduler/attempts.ts`,
-    original: '  correct(task, 0);\n  if (task.isSettled) return forget(state, task);\n',
+    original: '  correct(task, 0);\n  if (result.failure',
     mutated:
-      '  node.learn(task.spec.model, task.workUs, 1_000, 1);\n  correct(task, 0);\n  if (task.isSettled) return forget(state, task);\n',
+      '  node.learn(task.spec.model, task.workUs, 1_000, 1);\n  correct(task, 0);\n  if (result.failure',
     killer: `${CORE}/scheduler/attempts.test.ts`,
     titles: 'a failed attempt leaves the rate',
   },

@@ -1,4 +1,7 @@
-/** Where promtool is, which judges the metrics page by the rules of its readers. Tests that need it say so when it is not there. */
+/**
+ * Where promtool is, which judges metrics and rules by the rules of their readers, and Prometheus itself; both come in one
+ * package. Tests that need them say so when they are not there.
+ */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +13,14 @@ export const PROMTOOL_INSTALL_COMMAND = 'node scripts/install-promtool.ts';
 
 /** Undefined when it is neither installed on this machine nor in the folder that the script fills. */
 export function promtoolPath(): string | undefined {
+  return pathOf('promtool');
+}
+
+export function prometheusPath(): string | undefined {
+  return pathOf('prometheus');
+}
+
+function pathOf(program: string): string | undefined {
   const folders = [join(PROMTOOL_FOLDER, 'usr/bin'), ...(process.env['PATH'] ?? '').split(delimiter)];
-  return folders.map((folder) => join(folder, 'promtool')).find((path) => existsSync(path));
+  return folders.map((folder) => join(folder, program)).find((path) => existsSync(path));
 }

@@ -8,7 +8,7 @@ export interface MetricSpec {
   readonly help: string;
 }
 
-const METRICS = {
+export const METRICS = {
   // What happened to requests.
   spillway_requests_total: {
     type: 'counter',
@@ -260,3 +260,5 @@ export type MetricName = keyof typeof METRICS;
 export function specOf(name: MetricName): MetricSpec {
   return METRICS[name];
 }
+
+export type LabelOf<N extends MetricName> = (typeof METRICS)[N]['labels'][number];

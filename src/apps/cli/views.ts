@@ -128,6 +128,8 @@ interface Explanation {
   readonly deadlineMs: number | null;
   readonly position: number | null;
   readonly etaMs: number | null;
+  /** By which part such estimates were off, in the middle. */
+  readonly etaError: { readonly p50: number } | null;
   readonly gates: readonly { readonly gate: string; readonly since: number; readonly detail: string }[];
   readonly nodes: readonly ExplainedNode[];
   readonly nodesTotal: number;
@@ -210,10 +212,11 @@ function cost({ workMs, deadlineMs }: Explanation): string {
   return `${work} of work on the reference accelerator, deadline ${deadlineMs === null ? '?' : duration(deadlineMs)}`;
 }
 
-function etaLine({ state, etaMs }: Explanation): string {
+function etaLine({ state, etaMs, etaError }: Explanation): string {
   if (etaMs === null || state === 'served' || state === 'degraded') return '';
-  if (state === 'queued') return `done in about ${duration(etaMs)}`;
-  return state === 'running' ? `done in about ${duration(etaMs)}` : `in about ${duration(etaMs)}`;
+  if (state !== 'queued' && state !== 'running') return `in about ${duration(etaMs)}`;
+  const error = etaError === null ? '' : `, give or take ${Math.round(etaError.p50 * 100)} %`;
+  return `done in about ${duration(etaMs)}${error}`;
 }
 
 function nodeLine({ id, eligible, reasons, attempt, result }: ExplainedNode): string {

@@ -7,7 +7,8 @@ import { nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
 import { defaultSchedulerConfig } from '../config/defaults.ts';
 import type { TaskSpec } from '../request/task.ts';
 import type { NodeSpec } from '../scheduler/events.ts';
-import { EXAMPLES_MAX, isJudged, PENDING_MAX } from './refusals.ts';
+import type { Lane } from '../queue/lane.ts';
+import { EXAMPLES_MAX, isJudged, PENDING_MAX, type Refusal, RefusalLedger } from './refusals.ts';
 import type { ClassRefusals } from './view.ts';
 
 const CONFIG = defaultSchedulerConfig({ seed: 5, gates: { ladder: 'off' } });
@@ -155,6 +156,25 @@ describe('the ledger', () => {
     expect(pending).toBe(0);
     expect(world.scheduler.ledgers(world.now).refusals.examples).toHaveLength(EXAMPLES_MAX);
     expectBalanced(world.scheduler.ledgers(world.now).refusals.classes);
+  });
+
+  test('never keeps more records than its bound', () => {
+    const ledger = new RefusalLedger();
+    const lane = Object.create(null) as Lane;
+    const refusal: Refusal = {
+      taskId: 1,
+      className: 'normal',
+      classIndex: 1,
+      model: 'm',
+      reason: 'shed',
+      at: 0,
+      deadlineAt: 60 * S,
+      workUs: S,
+      deadlineWorkUs: S,
+    };
+    for (let i = 0; i < 40 * PENDING_MAX; i++) ledger.note(refusal, lane);
+    expect(ledger.size).toBe(PENDING_MAX);
+    expect(ledger.counts()).toMatchObject([{ refused: 40 * PENDING_MAX, pending: 40 * PENDING_MAX }]);
   });
 
   test('counts nearly all where a gate is absurdly tight and the fleet idles', () => {
