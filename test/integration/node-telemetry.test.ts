@@ -160,6 +160,9 @@ describe('GET /nodes/{id}', () => {
       finding: { kind: 'hot', says: 'Its warmest device is at 91 °C: expect it to slow down' },
     });
     expect((await get('untold')).telemetry).toBeNull();
+    const metrics = await call(`${started.adminUrl}/metrics`, { token: started.adminToken });
+    expect(metrics.text).toContain('spillway_node_telemetry_memory_ratio{node="told"} 0.75\n');
+    expect(metrics.text).not.toMatch(/spillway_node_telemetry\w+\{node="untold"/);
     const { stdout } = await fixture.cli([
       'nodes',
       '--wide',

@@ -213,6 +213,21 @@ export const METRICS = {
     labels: ['node'],
     help: '1 while the load readings of the node are missing or frozen.',
   },
+  spillway_node_telemetry_busy_ratio: {
+    type: 'gauge',
+    labels: ['node'],
+    help: 'Use of the busiest accelerator of the node, as its host says; absent while unknown.',
+  },
+  spillway_node_telemetry_memory_ratio: {
+    type: 'gauge',
+    labels: ['node'],
+    help: 'Used over all memory of the fullest accelerator of the node, as its host says; absent while unknown.',
+  },
+  spillway_node_telemetry_temperature_celsius: {
+    type: 'gauge',
+    labels: ['node'],
+    help: 'Temperature of the warmest accelerator of the node, as its host says; absent while unknown.',
+  },
   spillway_breakers_open: {
     type: 'gauge',
     labels: ['scope'],

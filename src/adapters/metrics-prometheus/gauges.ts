@@ -3,6 +3,7 @@ import type { GateCount } from '../../core/admission/gates.ts';
 import type { NodeView, QueueGroupView, QueueView } from '../../core/scheduler/views.ts';
 import type { BoundedNames } from './bounded-names.ts';
 import type { MetricName } from './catalogue.ts';
+import { type HostedNode, renderHosts } from './host-gauges.ts';
 import { type Chunks, renderOne, renderRows, type Row } from './families.ts';
 
 /** Nodes with rows of their own; a larger fleet is counted by state. */
@@ -123,7 +124,7 @@ function depthRows(queue: QueueView, names: GaugeNames): Row[] {
 }
 
 /** A node as the page tells it. */
-export interface MeasuredNode extends NodeView {
+export interface MeasuredNode extends NodeView, HostedNode {
   /** Its load readings are missing or frozen. */
   readonly readingsStale?: boolean;
 }
@@ -165,6 +166,7 @@ export function renderNodes({ nodes, models }: FleetGauges, names: GaugeNames): 
     gauge('spillway_node_rate_ratio', bestKnownRate),
     renderRows('spillway_node_state', stateRows(shown)),
     gauge('spillway_node_readings_stale', (node) => Number(node.readingsStale ?? false)),
+    ...renderHosts(shown),
     renderRows('spillway_breakers_open', breakerRows(nodes)),
     renderRows('spillway_nodes', countsByState(nodes)),
     renderRows('spillway_model_nodes', modelRows(nodes, models, names.models)),
