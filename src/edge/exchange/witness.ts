@@ -127,6 +127,8 @@ export class Witness implements OverRequest {
     this.outcome = outcome;
     this.degraded = degraded;
     this.endedAt = at;
+    // Refused, evicted or left without an attempt: all of it was waiting.
+    if (this.attempts === 0) this.#queueWaitUs = at - this.#submittedAt;
     if (this.#isClosed) this.#over(at);
   }
 
