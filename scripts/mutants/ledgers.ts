@@ -62,6 +62,13 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     titles: 'a refusal > is left unjudged',
   },
   {
+    ...REFUSALS,
+    name: 'count-places-that-are-kept-for-others',
+    original: 'if (node.group?.isKeptFrom(record.model, record.tenant) === true) return;',
+    mutated: '',
+    titles: 'a refusal > could not by a place that is kept',
+  },
+  {
     ...BOOK,
     name: 'leave-out-predictions-that-nobody-lived-to-see',
     file: `${CORE}/scheduler/attempts.ts`,

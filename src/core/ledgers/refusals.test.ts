@@ -3,8 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
 import { FuzzPlayer, sequenceArbitrary, SMALL_BOUNDS } from '../../../test/support/fuzz.ts';
 import { LoadedFleet } from '../../../test/support/loaded-fleet.ts';
+import { NoisyFleet } from '../../../test/support/noisy-fleet.ts';
 import { nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
 import { defaultSchedulerConfig } from '../config/defaults.ts';
+import type { GroupConfig } from '../config/types.ts';
 import type { TaskSpec } from '../request/task.ts';
 import type { NodeSpec } from '../scheduler/events.ts';
 import type { Lane } from '../queue/lane.ts';
@@ -101,6 +103,23 @@ describe('a refusal', () => {
     expect(booked(world, 'low').couldHaveServed).toBe(4);
   });
 
+  test('could not by a place that is kept for somebody else', () => {
+    const group: GroupConfig = {
+      name: 'kept',
+      nodes: { ids: ['n0'], labels: {} },
+      reservedFor: { models: [], tenants: [] },
+      shares: [{ holder: 'tenant', name: 'acme', min: 1, max: 1 }],
+    };
+    const world = new CheckedScheduler(defaultSchedulerConfig({ seed: 5, groups: [group] }));
+    world.apply({ kind: 'node-registered', node: nodeSpec('n0') });
+    world.now = S;
+    world.apply({ kind: 'survival', shedClasses: 3 });
+    refuse(world, 5);
+    refuse(world, 5, { tenant: 'acme' });
+    world.advance(10 * S);
+    expect(booked(world)).toMatchObject({ refused: 2, couldHaveServed: 1, couldNot: 1 });
+  });
+
   test('of a stream needs its node beyond the first byte', () => {
     const world = refusing();
     refuse(world, 2, { workUs: 6 * S, firstByteWorkUs: S, stream: true });
@@ -165,6 +184,7 @@ describe('the ledger', () => {
       taskId: 1,
       className: 'normal',
       classIndex: 1,
+      tenant: 't',
       model: 'm',
       reason: 'shed',
       at: 0,
@@ -193,6 +213,23 @@ describe('the ledger', () => {
     const row = classes.find(({ className }) => className === 'normal') as ClassRefusals;
     expect(row.refused).toBeGreaterThan(80);
     expect(row.couldHaveServed / row.refused).toBeGreaterThan(0.95);
+  });
+
+  test('counts no more than is served once the gate lets it in, and nearly all of that', () => {
+    const served = (flowWaitMsMax: number, flowWaitDeadlineShare: number): [number, number] => {
+      const admission = { flowWaitMsMax, flowWaitDeadlineShare };
+      const fleet = new NoisyFleet({ nodes: 20, slots: 1, seed: 1, burstLoad: 3, overrides: { admission } });
+      fleet.runFor(600 * S);
+      const { classes } = fleet.run.scheduler.ledgers(fleet.run.now).refusals;
+      const counted = classes.reduce((sum, row) => sum + row.couldHaveServed, 0);
+      return [fleet.run.scheduler.accounts().served, counted];
+    };
+    // Bursts of ten seconds at three times the capacity, deadlines of two minutes: the usual gate is too tight for these.
+    const [servedByUsual, counted] = served(5_000, 0.25);
+    const [servedByWide] = served(60_000, 0.6);
+    expect(counted).toBeGreaterThan(1_000);
+    expect(counted / (servedByWide - servedByUsual)).toBeGreaterThan(0.85);
+    expect(counted / (servedByWide - servedByUsual)).toBeLessThan(1.05);
   });
 
   test('counts nothing while every node is busy throughout', () => {

@@ -10,6 +10,8 @@
  * by the deadline, and all of it before the place was taken. Whatever was served in fact stays where it was, and each
  * stretch of free time is used once: first by higher classes, then by earlier refusals.
  *
+ * A place that a share of a node group keeps for others, as it stands when the free time is laid over the records, is not free.
+ *
  * Its bias. Too low: nothing is moved to make room, a stretch that a real task ends counts for nobody, at most the first
  * minute after a refusal is looked at, and of many idle nodes some at a time. Too high by nothing but the errors of
  * estimated work and measured rates, and by less than one task for each stretch of a node with several places.
@@ -18,7 +20,16 @@
  * much time as these. Adding is O(1). A node that gets or loses room costs two comparisons while nothing is pending, and at
  * most `LOOKED_AT_MAX` records per lane otherwise.
  */
-import type { ClassName, DurationUs, ModelId, MonoUs, NodeId, RefUs, TaskId } from '../../base/units.ts';
+import type {
+  ClassName,
+  DurationUs,
+  ModelId,
+  MonoUs,
+  NodeId,
+  RefUs,
+  TaskId,
+  TenantId,
+} from '../../base/units.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Seat } from '../placement/pool.ts';
 import type { Lane } from '../queue/lane.ts';
@@ -61,6 +72,7 @@ export interface Refusal {
   readonly taskId: TaskId;
   readonly className: ClassName;
   readonly classIndex: number;
+  readonly tenant: TenantId;
   readonly model: ModelId;
   readonly reason: JudgedReason;
   readonly at: MonoUs;
@@ -286,6 +298,7 @@ export class RefusalLedger {
   /** Uses the node's free time for as many of those that the record stands for as fit. */
   #claim(record: Pending, node: NodeRecord, now: MonoUs): void {
     if (node.breakers?.has(record.model) === true) return;
+    if (node.group?.isKeptFrom(record.model, record.tenant) === true) return;
     const rate = node.rateOf(record.model, node.slotsNow);
     const loadUs = node.isSingleModel ? 0 : this.swapUs;
     const serviceUs = loadUs + record.workUs / rate;

@@ -113,8 +113,17 @@ export class NodeGroup {
     return Math.min(ofModel?.max ?? 1, ofTenant?.max ?? 1, 1 - this.#minimums + own);
   }
 
+  /** Whether shares keep a place that is free now from this model and tenant. In shadow they keep none. */
+  isKeptFrom(model: string, tenant: string): boolean {
+    return this.#gates.isOn('bulkhead') && !this.#leaves(model, tenant);
+  }
+
   /** The rule alone. */
   mayTake({ spec: { model, tenant } }: TaskRecord): boolean {
+    return this.#leaves(model, tenant);
+  }
+
+  #leaves(model: string, tenant: string): boolean {
     const ofModel = this.#byModel.get(model);
     const ofTenant = this.#byTenant.get(tenant);
     if (ofModel?.isAtMost === true || ofTenant?.isAtMost === true) return false;
