@@ -130,6 +130,27 @@ export interface RequestPage extends Omit<ListedRequest, 'received' | 'done'> {
   readonly nodesTotal: number;
   readonly nodesNextOffset: number | null;
   readonly unblock: string;
+  readonly decisions?: readonly Decision[];
+}
+
+export interface Decision {
+  readonly seq: number;
+  readonly at: number;
+  readonly kind: string;
+  readonly task?: string;
+  readonly node?: string;
+  readonly attempt?: number;
+  readonly reason?: string;
+  readonly state?: string;
+  readonly model?: string;
+  readonly stage?: number;
+  readonly nodes?: readonly { readonly id: string; readonly doneMs: number }[];
+  readonly refusals?: Readonly<Record<string, number>>;
+}
+
+export interface DecisionsPage {
+  readonly decisions: readonly Decision[];
+  readonly next: number;
 }
 
 export interface WireNode {

@@ -83,6 +83,15 @@ describe.skipIf(browserPath() === undefined)('the console', () => {
     const row = page.getByRole('row', { name: /^one/ });
     expect(await row.getByRole('cell').first().textContent()).toBe('no');
     expect(await row.getByRole('cell').nth(1).textContent()).toContain('no-room');
+    const queued = page.getByRole('row', { name: /queued/ });
+    expect(await queued.getByRole('cell').last().textContent()).toBe('1 no-room');
+    await opened.goTo('Requests');
+    await page.getByLabel('Decisions').check();
+    await page
+      .getByRole('row', { name: /placed/ })
+      .getByRole('link')
+      .click();
+    await page.getByRole('heading', { name: 'running' }).waitFor();
     expectNoComplaints(opened);
   });
 

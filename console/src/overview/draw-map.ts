@@ -33,7 +33,7 @@ export function drawMap(context: CanvasRenderingContext2D, scene: MapScene): voi
     const sidePx = cellPx * sideOf(row[5], rateMax);
     const shape = shapeOf(fleet.states[row[0]] ?? '');
     const box = { x: x + (cellPx - sidePx) / 2, y: y + (cellPx - sidePx) / 2, sidePx };
-    drawNode(context, box, { shape, fill: fills[drainStep(row[1])] as string, colours });
+    drawNode(context, box, { shape, fill: fills[drainStep(row[1], row[3])] as string, colours });
     if (place === selected) drawSelection(context, { x, y, sidePx: cellPx }, colours);
   });
 }

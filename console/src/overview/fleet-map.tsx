@@ -151,7 +151,7 @@ function describe(row: NodeRow, fleet: Fleet): string {
   const [state, drainMs, health, inflight, slots, rate] = row;
   return [
     fleet.states[state],
-    drainMs === 0 ? 'idle' : `drains in ${span(drainMs)}`,
+    drainMs > 0 ? `drains in ${span(drainMs)}` : inflight > 0 ? 'due now' : 'idle',
     `${inflight} of ${slots ?? 'unknown'} slots`,
     `health ${health.toFixed(2)}`,
     rate === null ? 'rate unknown' : `rate ${rate}`,

@@ -28,7 +28,7 @@ function Body({ ladder }: { readonly ladder: Ladder }): JSX.Element {
         {STAGES.map((label, i) => (
           <li
             key={label}
-            class={i <= stage && stage > 0 ? 'stage lit' : 'stage'}
+            class={i > 0 && i <= stage ? 'stage lit' : 'stage'}
             aria-current={i === stage ? 'step' : undefined}
           >
             {label}
@@ -41,7 +41,7 @@ function Body({ ladder }: { readonly ladder: Ladder }): JSX.Element {
         {stage > 0 && model !== null ? ` for ${model}` : ''}
         {stage > 0 && since !== null ? ` since ${clock(since)}` : ''}.{' '}
         {override === null ? '' : `Set by hand by ${override.who}: ${override.why}. `}
-        {unblock}
+        {stage > 0 ? `What lets it go: ${unblock}` : unblock}
       </p>
       {queue === null ? null : (
         <p class="quiet">

@@ -13,10 +13,10 @@ export function Overview(): JSX.Element {
       <div class="panels">
         <div class="column">
           <FleetMap />
-          <QueueChart />
         </div>
         <div class="column">
           <SignalsPanel />
+          <QueueChart />
           <LadderPanel />
         </div>
       </div>

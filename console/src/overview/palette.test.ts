@@ -18,7 +18,9 @@ test('every state that the gateway tells has a shape of its own', () => {
 });
 
 test('drain times fall into steps without a gap', () => {
-  expect([0, 0.9, 1, 999, 1_000, 29_999, 30_000, 1e9].map(drainStep)).toEqual([0, 0, 1, 1, 2, 4, 5, 5]);
+  const steps = [0, 0.9, 1, 999, 1_000, 29_999, 30_000, 1e9].map((ms) => drainStep(ms, 0));
+  expect(steps).toEqual([0, 0, 1, 1, 2, 4, 5, 5]);
+  expect(drainStep(0, 1)).toBe(1);
 });
 
 test.each(['light', 'dark'] as const)(

@@ -1,6 +1,6 @@
 /**
  * What the fleet map's colours and shapes mean. Colour is the time until a node has done what is bound to it, in steps
- * of half an order of magnitude, from the cividis scale (Nuñez, Anderton & Renslow, PLoS ONE 13(7), 2018), which reads
+ * of half an order of magnitude, close to the cividis scale (Nuñez, Anderton & Renslow, PLoS ONE 13(7), 2018), which reads
  * the same with and without colour vision: it runs from dark to bright alone. State is never told by colour: each has a
  * shape.
  */
@@ -22,7 +22,7 @@ export const DRAIN_STEPS: readonly DrainStep[] = [
 
 /** An idle node is grey, the busiest one stands out most from the ground. */
 const FILLS: Readonly<Record<Theme, readonly string[]>> = {
-  light: ['#e1e6eb', '#fee838', '#c8b866', '#948e77', '#575d6d', '#00224e'],
+  light: ['#e1e6eb', '#f3e27d', '#cdbb62', '#948e77', '#575d6d', '#00224e'],
   dark: ['#39424c', '#35456c', '#666970', '#948e77', '#c8b866', '#fee838'],
 };
 
@@ -30,8 +30,10 @@ export function drainColours(theme: Theme): readonly string[] {
   return FILLS[theme];
 }
 
-export function drainStep(drainMs: number): number {
-  return DRAIN_STEPS.findIndex((step) => drainMs < step.belowMs);
+/** A node that is later than estimated is not idle: something runs there. */
+export function drainStep(drainMs: number, inflight: number): number {
+  const step = DRAIN_STEPS.findIndex(({ belowMs }) => drainMs < belowMs);
+  return inflight > 0 ? Math.max(1, step) : step;
 }
 
 export interface MapColours {

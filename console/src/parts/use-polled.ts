@@ -10,16 +10,20 @@ export interface Polled<T> {
   refresh(): void;
 }
 
-export function usePolled<T>(path: string, everyMs: number): Polled<T> {
+/** What to ask is a function that stays the same, or a path. */
+type Ask<T> = (signal: AbortSignal) => Promise<Answer<T>>;
+
+export function usePolled<T>(asked: string | Ask<T>, everyMs: number): Polled<T> {
   const [answer, setAnswer] = useState<Answer<T>>();
   const [value, setValue] = useState<T>();
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     const ending = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
+    const { signal } = ending;
     const ask = async (): Promise<void> => {
-      const next = await call<T>(path, { signal: ending.signal });
-      if (ending.signal.aborted) return;
+      const next = await (typeof asked === 'string' ? call<T>(asked, { signal }) : asked(signal));
+      if (signal.aborted) return;
       setAnswer(next);
       if (next.kind === 'value') setValue(next.value);
       timer = setTimeout(ask, everyMs);
@@ -29,7 +33,7 @@ export function usePolled<T>(path: string, everyMs: number): Polled<T> {
       ending.abort();
       clearTimeout(timer);
     };
-  }, [path, everyMs, turn]);
+  }, [asked, everyMs, turn]);
   const problem = answer?.kind === 'problem' ? answer.problem : undefined;
   return {
     value,

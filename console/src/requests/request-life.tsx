@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks';
 import { clock, count, span } from '../format.ts';
 import { usePolled } from '../parts/use-polled.ts';
 import type { RequestPage } from '../wire.ts';
+import { DecisionTable } from './decision-table.tsx';
 
 const EVERY_MS = 1_000;
 const NODES_SHOWN = 50;
@@ -52,6 +53,7 @@ function Life({ page, offset, onOffset }: LifeProps): JSX.Element {
       <Timeline page={page} />
       <Gates page={page} />
       <NodeReasons page={page} offset={offset} onOffset={onOffset} />
+      <Decisions page={page} />
     </>
   );
 }
@@ -80,6 +82,10 @@ function Facts({ page }: { readonly page: RequestPage }): JSX.Element {
       )}
     </dl>
   );
+}
+
+function isLive({ state }: Pick<RequestPage, 'state'>): boolean {
+  return state === 'queued' || state === 'running';
 }
 
 const STEPS: readonly (readonly [string, string])[] = [
@@ -137,9 +143,7 @@ function Gates({ page: { gates, state } }: { readonly page: RequestPage }): JSX.
   if (gates.length === 0) return null;
   return (
     <section class="panel" aria-labelledby="gates-heading">
-      <h2 id="gates-heading">
-        {state === 'queued' || state === 'running' ? 'What holds it' : 'What decided it'}
-      </h2>
+      <h2 id="gates-heading">{isLive({ state }) ? 'What holds it' : 'What decided it'}</h2>
       <ul>
         {gates.map(({ gate, since, detail }) => (
           <li key={gate}>
@@ -147,6 +151,16 @@ function Gates({ page: { gates, state } }: { readonly page: RequestPage }): JSX.
           </li>
         ))}
       </ul>
+    </section>
+  );
+}
+
+function Decisions({ page: { decisions = [] } }: { readonly page: RequestPage }): JSX.Element | null {
+  if (decisions.length === 0) return null;
+  return (
+    <section class="panel" aria-labelledby="decisions-heading">
+      <h2 id="decisions-heading">Decisions</h2>
+      <DecisionTable decisions={decisions} caption="In their order" />
     </section>
   );
 }
@@ -165,7 +179,7 @@ function NodeReasons({ page, offset, onOffset }: LifeProps): JSX.Element | null 
           <thead>
             <tr>
               <th scope="col">Node</th>
-              <th scope="col">May take it</th>
+              <th scope="col">{isLive(page) ? 'May take it' : 'What came of it'}</th>
               <th scope="col">Reasons</th>
             </tr>
           </thead>

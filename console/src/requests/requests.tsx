@@ -4,6 +4,8 @@ import { useState } from 'preact/hooks';
 import { clock, span } from '../format.ts';
 import { usePolled } from '../parts/use-polled.ts';
 import type { ListedRequest } from '../wire.ts';
+import { requestHref } from './decision-table.tsx';
+import { LastDecisions } from './last-decisions.tsx';
 import { RequestLife } from './request-life.tsx';
 
 const EVERY_MS = 2_000;
@@ -12,6 +14,7 @@ const LISTS = [
   ['queued', 'Waiting'],
   ['running', 'Running'],
   ['ended', 'Ended'],
+  ['decisions', 'Decisions'],
 ] as const;
 type ListName = (typeof LISTS)[number][0];
 
@@ -34,13 +37,9 @@ function RequestLists(): JSX.Element {
           </label>
         ))}
       </fieldset>
-      <RequestTable key={list} list={list} />
+      {list === 'decisions' ? <LastDecisions /> : <RequestTable key={list} list={list} />}
     </>
   );
-}
-
-export function requestHref(id: string): string {
-  return `#/requests/${encodeURIComponent(id)}`;
 }
 
 function OpenById(): JSX.Element {
@@ -65,7 +64,7 @@ function OpenById(): JSX.Element {
   );
 }
 
-function RequestTable({ list }: { readonly list: ListName }): JSX.Element {
+function RequestTable({ list }: { readonly list: Exclude<ListName, 'decisions'> }): JSX.Element {
   const page = usePolled<{ readonly requests: readonly ListedRequest[] }>(
     `/requests?state=${list}&limit=${SHOWN}`,
     EVERY_MS,
