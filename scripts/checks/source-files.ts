@@ -22,7 +22,9 @@ const SKIPPED_FOLDERS: ReadonlySet<string> = new Set([
   'coverage',
   '.spillway',
 ]);
-const SKIPPED_ENDINGS = /(\.(gguf|png|log|db|tgz)|(^|\/)package-lock\.json)$/;
+const SKIPPED_ENDINGS = /(\.(gguf|log|db|tgz)|(^|\/)package-lock\.json)$/;
+/** Known, so that pages may link to them, and without text. */
+const IMAGES = /\.png$/;
 
 export function readSourceFiles(root: string): readonly SourceFile[] {
   const paths: string[] = [];
@@ -34,7 +36,9 @@ export function readSourceFiles(root: string): readonly SourceFile[] {
     }
   };
   walk('');
-  return paths.sort().map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+  return paths
+    .sort()
+    .map((path) => ({ path, text: IMAGES.test(path) ? '' : readFileSync(join(root, path), 'utf8') }));
 }
 
 export function formatFinding(finding: Finding): string {
