@@ -122,6 +122,32 @@ describe('PUT /config', () => {
     });
   });
 
+  test('is whole after a kill in the middle of changes, and holds all that were acknowledged', async () => {
+    const before = await serve('');
+    let acknowledged = 0;
+    const storm = (async () => {
+      for (let i = 1; i <= 2_000; i++) {
+        const answer = await before
+          .change({ bounds: { tasksMax: 1_000 + i } }, `change ${i}`)
+          .catch(() => undefined);
+        if (answer?.status !== 200) return;
+        acknowledged = i;
+      }
+    })();
+    await within(20_000, 'some are acknowledged', () => acknowledged >= 20);
+    await Promise.all([kill(before), storm]);
+    const after = await serve('');
+    const { version, config } = (await after.get('')).json as {
+      version: number;
+      config: { scheduler: unknown };
+    };
+    expect([acknowledged, acknowledged + 1]).toContain(version);
+    expect(config.scheduler).toMatchObject({ bounds: { tasksMax: 1_000 + version } });
+    const { versions } = (await after.get('/history')).json as { versions: { version: number }[] };
+    expect(versions[0]).toMatchObject({ version, why: `change ${version}` });
+    expect(versions.length).toBeLessThanOrEqual(100);
+  });
+
   test('refuses with every issue, and a stale version with 409 or 412', async () => {
     const running = await serve('');
     const bad = await running.change({ bounds: { tasksMax: 0 }, nodes: [], server: { host: '0.0.0.0' } });

@@ -1,16 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { openOverlayStore, type OverlayStore, readOverlay } from '../../adapters/config-file/index.ts';
-import { type GatewayConfig, type JsonObject, SETTINGS } from '../../core/config/index.ts';
+import { type ConfigInput, type GatewayConfig, type JsonObject, SETTINGS } from '../../core/config/index.ts';
 import type { Gateway } from '../../runtime/contract.ts';
 import { mergeConfig } from '../../runtime/config-change.ts';
 import { SILENT_LOG } from '../../runtime/log.ts';
 import { createLiveConfig, type GoodConfig, type LiveConfig } from './live-config.ts';
 
-function read(): GoodConfig {
+function read(more: ConfigInput = {}): GoodConfig {
   const found = readOverlay({
     environment: {},
-    overlay: { tenants: [{ id: 'acme', keys: [{ id: 'k', sha256: 'a'.repeat(64) }] }] },
+    overlay: { tenants: [{ id: 'acme', keys: [{ id: 'k', sha256: 'a'.repeat(64) }] }], ...more },
   });
   if (found.kind === 'issues') throw new Error(JSON.stringify(found.issues));
   return found;
@@ -25,12 +25,14 @@ function memoryStore(): OverlayStore {
 interface Bench {
   readonly live: LiveConfig;
   readonly config: GatewayConfig;
+  /** What the file says from now on. */
+  file: ConfigInput;
 }
 
 /** Everything but the gateway itself, which only takes what it is given. */
 function createBench(overlays: OverlayStore = memoryStore()): Bench {
   const initial = read();
-  const state = { config: initial.config };
+  const state = { config: initial.config, file: {} };
   const gateway = {
     get config() {
       return state.config;
@@ -41,9 +43,19 @@ function createBench(overlays: OverlayStore = memoryStore()): Bench {
       return { needsRestart };
     },
   } as Gateway;
-  const live = createLiveConfig({ gateway, log: SILENT_LOG, read, initial, overlays, wallMs: () => 1_000 });
+  const live = createLiveConfig({
+    gateway,
+    log: SILENT_LOG,
+    read: () => read(state.file),
+    initial,
+    overlays,
+    wallMs: () => 1_000,
+  });
   return {
     live,
+    set file(next: ConfigInput) {
+      state.file = next;
+    },
     get config() {
       return state.config;
     },
@@ -178,5 +190,115 @@ describe('createLiveConfig', () => {
     const again = await live.change({ patch: { bounds: { tasksMax: 5 } }, why: 'twice' });
     expect(again).toMatchObject({ kind: 'done', version: 1, changed: [] });
     expect(live.history()).toHaveLength(1);
+  });
+
+  test('takes or refuses whatever comes, and never half of it', async () => {
+    const names = [
+      'classes',
+      'tenants',
+      'models',
+      'groups',
+      'bounds',
+      'server',
+      'gates',
+      'rum',
+      'nodes',
+      'critical',
+    ];
+    const key = fc.oneof(
+      fc.constantFrom(...names, 'acme', 'weight', 'name', 'limits', 'profile'),
+      fc.string({ maxLength: 3 }),
+    );
+    const value = fc.oneof(
+      fc.constant(null),
+      fc.integer(),
+      fc.boolean(),
+      fc.string({ maxLength: 3 }),
+      fc.constant([null]),
+    );
+    const { patch } = fc.letrec<{ patch: JsonObject }>((tie) => ({
+      patch: fc
+        .array(
+          fc.tuple(
+            key,
+            fc.oneof(
+              { maxDepth: 4, depthSize: 'small' },
+              value,
+              fc.array(tie('patch'), { maxLength: 2 }),
+              tie('patch'),
+            ),
+          ),
+          {
+            maxLength: 3,
+          },
+        )
+        .map((entries) => Object.fromEntries(entries) as JsonObject),
+    }));
+    await fc.assert(
+      fc.asyncProperty(patch, async (document) => {
+        const bench = createBench();
+        const { config } = bench;
+        const verdict = await bench.live.change({ patch: document, why: 'any' });
+        expect(['done', 'issues']).toContain(verdict.kind);
+        if (verdict.kind !== 'issues') return;
+        expect(verdict.issues.length).toBeGreaterThan(0);
+        expect(bench.config).toBe(config);
+        expect(bench.live.status()).toMatchObject({ version: 0, overlay: {} });
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('lays the newest file below a change that was being stored when the file was read again', async () => {
+    const store = memoryStore();
+    const written = Promise.withResolvers<void>();
+    const overlays: OverlayStore = {
+      durable: true,
+      get state() {
+        return store.state;
+      },
+      async commit(state) {
+        await written.promise;
+        await store.commit(state);
+      },
+    };
+    const bench = createBench(overlays);
+    const change = bench.live.change({ patch: { placement: { heldMax: 8 } }, why: 'slow disk' });
+    bench.file = { bounds: { tasksMax: 77 } };
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(bench.live.reload()).toMatchObject({ kind: 'changed' });
+    expect(bench.config.scheduler.placement.heldMax, 'not yet acknowledged').toBe(16);
+    written.resolve();
+    await change;
+    expect(bench.config.scheduler).toMatchObject({ bounds: { tasksMax: 77 }, placement: { heldMax: 8 } });
+  });
+
+  test('lets values lie dormant whose entry left the file, and wakes them when it is back', async () => {
+    const bench = createBench();
+    const both: ConfigInput = { tenants: [{ id: 'acme' }, { id: 'zeta' }] };
+    bench.file = both;
+    bench.live.reload();
+    await bench.live.change({ patch: { tenants: { zeta: { weight: 9 } } }, why: 'more for zeta' });
+    bench.file = { tenants: [{ id: 'acme' }] };
+    expect(bench.live.reload()).toMatchObject({ kind: 'changed' });
+    expect(bench.live.status().dormant).toEqual(['tenants.zeta']);
+    expect(bench.config.tenants).toHaveLength(1);
+    const other = await bench.live.change({ patch: { bounds: { tasksMax: 5 } }, why: 'goes on' });
+    expect(other).toMatchObject({ kind: 'done', version: 2 });
+    bench.file = both;
+    bench.live.reload();
+    expect(bench.config.tenants[1]).toMatchObject({ id: 'zeta', weight: 9 });
+    expect(bench.live.status().dormant).toEqual([]);
+  });
+
+  test('keeps the running configuration when the new file does not go with the overlay', async () => {
+    const bench = createBench();
+    await bench.live.change({ patch: { admission: { marginMin: 1.4 } }, why: 'careful' });
+    bench.file = { admission: { marginMax: 1.2 } };
+    expect(bench.live.reload()).toMatchObject({
+      kind: 'refused',
+      issues: [expect.stringMatching(/^overlay \(version 1\): admission\.marginMin: Expected at most/)],
+    });
+    expect(bench.config.scheduler.admission).toMatchObject({ marginMin: 1.4, marginMax: 1.5 });
   });
 });
