@@ -5,7 +5,7 @@
  * and takes 60 to 130 ms to load, while a gateway of many models has more sets than that and must listen at once.
  * A family holds a bounded number of label sets; what is beyond counts in a set whose labels are all `other`.
  *
- * A family is rendered in two steps, so that a page tells one instant although it is written over several turns of the event
+ * A family is rendered in two steps, so that its numbers are of one instant although it is written over several turns of the event
  * loop: `snapshot` copies the numbers at once, and what it returns makes text of them, some lines at a time.
  */
 import { type MetricName, specOf } from './catalogue.ts';

@@ -1,7 +1,7 @@
 /**
  * Metrics of the gateway for Prometheus. What happens is counted as it happens; what is (queue, nodes, process) is
- * read at scrape time. A page is written at most once a second, so that many scrapers cost as much as one, of one instant, and
- * in slices, so that it holds nobody up.
+ * read at scrape time. A page is written at most once a second, so that many scrapers cost as much as one. It is read at two
+ * instants, the nodes after all the rest, and written in slices, so that it holds nobody up.
  */
 import type { GateCount } from '../../core/admission/gates.ts';
 import type { LedgersView } from '../../core/ledgers/index.ts';
@@ -89,13 +89,18 @@ export function createPrometheusMetrics(source: MetricsSource): PrometheusMetric
       const nowMs = source.nowMs();
       if (nowMs - renderedAtMs < RENDER_EVERY_MS) return page;
       renderedAtMs = nowMs;
-      page = write([...counted.snapshot(), ...readSource(source, names)], source);
+      const { turn } = source;
+      const readings = [
+        () => [...counted.snapshot(), ...readSource(source, names)],
+        () => readFleet(source, names),
+      ];
+      page = writeInSlices(readings, { sliceMs: SLICE_MS, nowMs: source.nowMs, turn });
       return page;
     },
   };
 }
 
-/** What was read at one instant; the text is made as it is asked for. */
+/** All of one instant; the text is made as it is asked for. */
 function readSource(source: MetricsSource, names: GaugeNames): readonly Chunks[] {
   return [
     ...renderQueue(source.queue(), names),
@@ -105,15 +110,15 @@ function readSource(source: MetricsSource, names: GaugeNames): readonly Chunks[]
     renderOne('spillway_retry_budget_ratio', source.retryBudget()),
     renderPreemptions(source.preemptions()),
     ...renderLedgers(source.ledgers(), names.classes),
-    ...renderNodes(source.fleet(), names),
     renderSignals(source.signals()),
     ...renderTraceSpans(source.traceSpans()),
     ...renderProcess(source.process()),
   ];
 }
 
-function write(parts: readonly Chunks[], { nowMs, turn }: MetricsSource): Promise<string> {
-  return writeInSlices(parts, { sliceMs: SLICE_MS, nowMs, turn });
+/** Nodes are the most that there is to read: some milliseconds for a thousand. */
+function readFleet(source: MetricsSource, names: GaugeNames): readonly Chunks[] {
+  return renderNodes(source.fleet(), names);
 }
 
 type Label = (name: string) => string;

@@ -13,18 +13,33 @@ export interface SliceOptions {
   turn(): Promise<void>;
 }
 
-export async function writeInSlices(parts: Iterable<Chunks>, options: SliceOptions): Promise<string> {
+/** What is read at one instant, and the text that comes of it. */
+export type Reading = () => readonly Chunks[];
+
+/** Each reading has a turn of its own, and so has each slice of text. */
+export async function writeInSlices(readings: readonly Reading[], options: SliceOptions): Promise<string> {
   const text: string[] = [];
-  // What is written was read in this turn, which may have taken a slice already.
-  await options.turn();
-  let sliceEndsAt = options.nowMs() + options.sliceMs;
+  for (const read of readings) {
+    const parts = read();
+    await options.turn();
+    await writeParts(parts, text, options);
+    await options.turn();
+  }
+  return text.join('');
+}
+
+async function writeParts(
+  parts: readonly Chunks[],
+  text: string[],
+  { sliceMs, nowMs, turn }: SliceOptions,
+): Promise<void> {
+  let sliceEndsAt = nowMs() + sliceMs;
   for (const part of parts) {
     for (const chunk of part) {
       text.push(chunk);
-      if (options.nowMs() < sliceEndsAt) continue;
-      await options.turn();
-      sliceEndsAt = options.nowMs() + options.sliceMs;
+      if (nowMs() < sliceEndsAt) continue;
+      await turn();
+      sliceEndsAt = nowMs() + sliceMs;
     }
   }
-  return text.join('');
 }
