@@ -1,5 +1,7 @@
 /** Live configuration over real sockets: a whole gateway in a process of its own, changed while it works, and killed. */
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -200,6 +202,32 @@ describe('PUT /config', () => {
       return JSON.stringify(config.scheduler['bounds']).includes('"tasksMax":200');
     });
     expect((await chat(dataUrl)).status).toBe(429);
+  });
+
+  test('forgives no node that failed', async () => {
+    const broken = createServer((req, res) => {
+      res.writeHead(req.method === 'GET' ? 200 : 500, { 'content-type': 'application/json' });
+      res.end(req.method === 'GET' ? '{"data": [{"id": "stub-model"}]}' : '{"error": "broken"}');
+    });
+    broken.listen(0, '127.0.0.1');
+    await once(broken, 'listening');
+    fixture.onEnd(() => void broken.close());
+    const url = `http://127.0.0.1:${(broken.address() as AddressInfo).port}`;
+    const running = await serve(
+      `${MODEL}${nodes(url)}health: { ejectMs: 600000, ejectMsMax: 600000 }\n`,
+      secret,
+    );
+    const { adminUrl, adminTokenFile, dataUrl } = running.document;
+    const token = readFileSync(adminTokenFile, 'utf8').trim();
+    const node = async (): Promise<Answer['json']> =>
+      (await call(`${adminUrl}/spillway/v1/nodes/a`, { token })).json;
+    await within(20_000, 'the node is ejected', async () => {
+      await chat(dataUrl);
+      return (await node())['state'] === 'ejected';
+    });
+    const before = await node();
+    expect((await running.change({ classes: { low: { weight: 3 } } })).status).toBe(200);
+    expect(await node()).toMatchObject({ state: 'ejected', ejections: 1, health: before['health'] });
   });
 
   test('works without a state folder, and says that it will not last', async () => {

@@ -209,6 +209,35 @@ describe('vllm driver', () => {
     expect(await driver('vllm').read?.(at(url), 2_000)).toEqual(expected);
   });
 
+  test.each([
+    [
+      'vLLM',
+      'vllm:num_requests_running 1\nvllm:prefix_cache_queries_total{engine="0"} 100\n' +
+        'vllm:prefix_cache_queries_total{engine="1"} 50\nvllm:prefix_cache_hits_total{engine="0"} 30\n',
+      { running: 1, prefixQueries: 150, prefixHits: 30 },
+    ],
+    [
+      'an older vLLM',
+      'vllm:num_requests_running 1\nvllm:gpu_prefix_cache_hit_rate 0.25\n',
+      { running: 1, prefixHitRatio: 0.25 },
+    ],
+    [
+      'SGLang',
+      'sglang:num_running_reqs{model_name="m"} 7\nsglang:num_queue_reqs{model_name="m"} 2\n' +
+        'sglang:token_usage{model_name="m"} 0.4\nsglang:cache_hit_rate{model_name="m"} 0.1\n',
+      { running: 7, waiting: 2, cacheUse: 0.4, prefixHitRatio: 0.1 },
+    ],
+    ['TGI', 'tgi_batch_current_size 4\ntgi_queue_size 9\n', { running: 4, waiting: 9 }],
+  ])('reads load and prefix cache as %s names them', async (_name, page, expected) => {
+    const url = await engine({ '/metrics': text(page) });
+    expect(await driver('vllm').read?.(at(url), 2_000)).toEqual(expected);
+  });
+
+  test('takes hits of a prefix cache alone for no load', async () => {
+    const url = await engine({ '/metrics': text('vllm:prefix_cache_queries_total 5\n') });
+    expect(await driver('vllm').read?.(at(url), 2_000)).toBeUndefined();
+  });
+
   test('reads the older name of the cache metric', async () => {
     const url = await engine({ '/metrics': text('vllm:gpu_cache_usage_perc{model_name="m"} 0.5\n') });
     expect(await driver('vllm').read?.(at(url), 2_000)).toEqual({ cacheUse: 0.5 });

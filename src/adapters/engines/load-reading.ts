@@ -73,7 +73,7 @@ export function readingOf(answer: SmallAnswer, names: LoadNames): EngineAccount 
 function prefixOf(samples: Samples, names: LoadNames): Partial<EngineAccount> {
   const prefixQueries = sumOf(samples, names.prefixQueries ?? []);
   const prefixHits = sumOf(samples, names.prefixHits ?? []);
-  const prefixHitRatio = worstRatioOf(samples, names.prefixHitRatio ?? []);
+  const prefixHitRatio = meanRatioOf(samples, names.prefixHitRatio ?? []);
   return {
     ...(prefixQueries === undefined ? {} : { prefixQueries }),
     ...(prefixHits === undefined ? {} : { prefixHits }),
@@ -93,4 +93,11 @@ function worstRatioOf(samples: Samples, names: readonly string[]): number | unde
   const found = firstOf(samples, names);
   if (found === undefined || found.some((value) => value < 0 || value > 1)) return undefined;
   return Math.max(...found);
+}
+
+/** A rough one over replicas: which of them had how many prompts is not told beside it. */
+function meanRatioOf(samples: Samples, names: readonly string[]): number | undefined {
+  const found = firstOf(samples, names);
+  if (found === undefined || found.some((value) => value < 0 || value > 1)) return undefined;
+  return found.reduce((sum, value) => sum + value, 0) / found.length;
 }
