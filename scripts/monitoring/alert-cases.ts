@@ -128,6 +128,18 @@ export const ALERT_CASES: readonly AlertCase[] = [
     quiet: { [select('spillway_ladder_stage')]: '1x8 0 1x20' },
   },
   {
+    alert: 'SpillwaySignalPages',
+    at: 10,
+    fires: {
+      [select('spillway_signal_findings', { signal: '="latched-gate"', severity: '="page"' })]: '0 0 1x20',
+    },
+    labels: { ...HERE, signal: 'latched-gate' },
+    quiet: {
+      [select('spillway_signal_findings', { signal: '="latched-gate"', severity: '="warn"' })]: '2x20',
+      [select('spillway_signal_findings', { signal: '="latched-gate"', severity: '="page"' })]: '0x20',
+    },
+  },
+  {
     alert: 'SpillwaySignalActive',
     at: 10,
     fires: { [select('spillway_signal_active', { signal: '="ghost-queue"' })]: '1x20' },

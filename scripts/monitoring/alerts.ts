@@ -166,6 +166,16 @@ export const ALERTS: readonly Alert[] = [
     act: 'Add nodes, or accept that lower classes get lesser answers or wait.',
   },
   {
+    alert: 'SpillwaySignalPages',
+    severity: 'page',
+    expr: `${select('spillway_signal_findings', { severity: '="page"' })} > 0`,
+    for: '1m',
+    summary: 'A silent failure is found that cannot wait: {{ $labels.signal }}',
+    means: 'Its detector calls it urgent: many users suffer by it, or the books do not add up.',
+    look: '`spillway signals`: what was seen, where, and the numbers behind it; the page of the signal in `docs/signals/`.',
+    act: 'The remedy that it names.',
+  },
+  {
     alert: 'SpillwaySignalActive',
     severity: 'ticket',
     expr: `${select('spillway_signal_active')} == 1`,

@@ -8,7 +8,7 @@ export interface Query {
   readonly legend: string;
 }
 
-export type Unit = 's' | 'short' | 'reqps' | 'percentunit' | 'bytes' | 'ops';
+export type Unit = 's' | 'short' | 'reqps' | 'percentunit' | 'bytes' | 'ops' | 'celsius';
 
 export interface Panel {
   readonly title: string;
@@ -293,6 +293,21 @@ export const PANEL_ROWS: readonly PanelRow[] = [
         'short',
         'As a multiple of the reference accelerator.',
         one(`topk(10, ${select('spillway_node_rate_ratio')})`, '{{node}}'),
+      ),
+      series(
+        'Accelerators, as their hosts say',
+        'percentunit',
+        'Use of the busiest and memory of the fullest of each node that names its exporter.',
+        [
+          { expr: `topk(10, ${select('spillway_node_telemetry_busy_ratio')})`, legend: '{{node}}, use' },
+          { expr: `topk(10, ${select('spillway_node_telemetry_memory_ratio')})`, legend: '{{node}}, memory' },
+        ],
+      ),
+      series(
+        'Temperature',
+        'celsius',
+        'Of the warmest accelerator of each node.',
+        one(`topk(10, ${select('spillway_node_telemetry_temperature_celsius')})`, '{{node}}'),
       ),
       series(
         'Breakers and stale readings',

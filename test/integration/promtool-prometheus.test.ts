@@ -22,7 +22,7 @@ import {
 import { type Prometheus, startPrometheus } from '../support/prometheus.ts';
 import { prometheusPath } from '../support/promtool.ts';
 import { call } from './cli-fixture.ts';
-import { sendJson } from './edge-fixture.ts';
+import { sendJson, startNode } from './edge-fixture.ts';
 
 const path = prometheusPath();
 const SPEEDUP = 100;
@@ -47,12 +47,19 @@ async function startedGateway(): Promise<StartedGateway> {
       { id: 'text-1', kind: 'text', model: TEXT_MODEL, ...HARDWARE },
     ],
   });
+  const host = await startNode((res) => {
+    res.end(
+      'DCGM_FI_DEV_GPU_UTIL{gpu="0"} 40\nDCGM_FI_DEV_GPU_TEMP{gpu="0"} 60\n' +
+        'DCGM_FI_DEV_FB_USED{gpu="0"} 300\nDCGM_FI_DEV_FB_FREE{gpu="0"} 100\n',
+    );
+  });
+  bench.onEnd(() => host.close());
   const broken = await bench.node((res) => sendJson(res, 500, { error: 'broken' }));
   const [image] = imageNodes(fleet);
   const text = nodeAt(
     'text-1',
     { url: fleet.nodes[1]?.url ?? '' },
-    { models: [{ model: TEXT_MODEL }], slots: 4 },
+    { models: [{ model: TEXT_MODEL }], slots: 4, telemetry: { url: `${host.url}/metrics` } },
   );
   return bench.gateway({
     nodes: [image as NonNullable<typeof image>, text, nodeAt('broken', broken)],

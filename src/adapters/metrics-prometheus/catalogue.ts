@@ -239,6 +239,11 @@ export const METRICS = {
     labels: ['model'],
     help: 'Nodes that offer the model and take work: active or not verified yet.',
   },
+  spillway_signal_findings: {
+    type: 'gauge',
+    labels: ['signal', 'severity'],
+    help: 'Silent failures that are found now: warn, or page where somebody should be awake for it.',
+  },
   spillway_signal_active: { type: 'gauge', labels: ['signal'], help: '1 while a silent failure is found.' },
   spillway_trace_spans_exported_total: {
     type: 'counter',

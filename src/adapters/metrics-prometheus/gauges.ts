@@ -215,14 +215,19 @@ export function renderTraceSpans({ exported, dropped }: TraceSpans): readonly Ch
 export interface SignalGauge {
   readonly signal: string;
   readonly isActive: boolean;
+  /** Findings of now, by how urgent they are. */
+  readonly warnings: number;
+  readonly pages: number;
 }
 
 /** Every signal has its row, so that an alert on one that cannot be raised yet is no silent alert. */
-export function renderSignals(signals: readonly SignalGauge[]): Chunks {
-  return renderRows(
-    'spillway_signal_active',
-    signals.map(({ signal, isActive }) => ({ labels: [signal], value: Number(isActive) })),
-  );
+export function renderSignals(signals: readonly SignalGauge[]): readonly Chunks[] {
+  const findings = signals.flatMap(({ signal, warnings, pages }): Row[] => [
+    { labels: [signal, 'warn'], value: warnings },
+    { labels: [signal, 'page'], value: pages },
+  ]);
+  const active = signals.map(({ signal, isActive }): Row => ({ labels: [signal], value: Number(isActive) }));
+  return [renderRows('spillway_signal_active', active), renderRows('spillway_signal_findings', findings)];
 }
 
 export function renderProcess(reading: ProcessGauges): readonly Chunks[] {

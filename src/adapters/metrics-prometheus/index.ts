@@ -1,3 +1,3 @@
 /** Metrics in the Prometheus text format. */
-export type { TraceSpans } from './gauges.ts';
+export type { SignalGauge, TraceSpans } from './gauges.ts';
 export { createPrometheusMetrics, type PrometheusMetrics } from './prometheus-metrics.ts';

@@ -100,7 +100,7 @@ function fixture(): Fixture {
     retryBudget: () => 0.25,
     preemptions: () => ({ queued: 3, ended: 1, late: 0 }),
     traceSpans: () => ({ exported: 7, dropped: 2 }),
-    signals: () => [{ signal: 'ghost-queue', isActive: true }],
+    signals: () => [{ signal: 'ghost-queue', isActive: true, warnings: 2, pages: 1 }],
     classes: () => [{ name: 'normal', firstByteMs: 30_000, completionMs: 120_000 }],
     ledgers: () => LEDGERS,
     fleet: () => ({ nodes: state.nodes, models: ['llama'] }),
@@ -187,6 +187,13 @@ describe('createPrometheusMetrics', () => {
     expect(found.get('spillway_retry_hints_total{result="broken"}')).toBe(1);
     expect(found.get('spillway_useful_work_seconds_total')).toBe(9);
     expect(found.get('spillway_wasted_work_seconds_total{cause="client-left"}')).toBe(0.5);
+  });
+
+  test('tells which silent failures are found, and how urgent they are', async () => {
+    const found = samples(await fixture().metrics.render());
+    expect(found.get('spillway_signal_active{signal="ghost-queue"}')).toBe(1);
+    expect(found.get('spillway_signal_findings{signal="ghost-queue",severity="warn"}')).toBe(2);
+    expect(found.get('spillway_signal_findings{signal="ghost-queue",severity="page"}')).toBe(1);
   });
 
   test('tells of each model how many nodes take its work, and 0 where none does', async () => {

@@ -110,7 +110,7 @@ function readSource(source: MetricsSource, names: GaugeNames): readonly Chunks[]
     renderOne('spillway_retry_budget_ratio', source.retryBudget()),
     renderPreemptions(source.preemptions()),
     ...renderLedgers(source.ledgers(), names.classes),
-    renderSignals(source.signals()),
+    ...renderSignals(source.signals()),
     ...renderTraceSpans(source.traceSpans()),
     ...renderProcess(source.process()),
   ];

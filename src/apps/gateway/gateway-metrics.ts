@@ -2,8 +2,10 @@
 import {
   createPrometheusMetrics,
   type PrometheusMetrics,
+  type SignalGauge,
   type TraceSpans,
 } from '../../adapters/metrics-prometheus/index.ts';
+import type { SignalsView } from '../../core/signals/index.ts';
 import { readProcess } from '../../edge/survival/process-reading.ts';
 import type { Survival } from '../../edge/survival/survival.ts';
 import type { Gateway } from '../../runtime/contract.ts';
@@ -36,8 +38,7 @@ export function createGatewayMetrics(
     retryBudget: () => gateway.retryBudget(),
     preemptions: () => gateway.preemptions(),
     traceSpans: () => tracing?.counts() ?? NO_SPANS,
-    signals: () =>
-      gateway.signals().detectors.map(({ signal, state }) => ({ signal, isActive: state === 'active' })),
+    signals: () => signalGauges(gateway.signals()),
     process() {
       const lag = survival?.loopLag() ?? { medianMs: 0, maxMs: 0 };
       return {
@@ -56,4 +57,12 @@ export function createGatewayMetrics(
       survival = started;
     },
   };
+}
+
+function signalGauges({ detectors, findings }: SignalsView): readonly SignalGauge[] {
+  return detectors.map(({ signal, state }) => {
+    const own = findings.filter((finding) => finding.signal === signal);
+    const pages = own.filter(({ severity }) => severity === 'page').length;
+    return { signal, isActive: state === 'active', warnings: own.length - pages, pages };
+  });
 }
