@@ -31,7 +31,7 @@ async function start(file: string): Promise<Live> {
   };
   const log: RuntimeLog = { info: note, warn: note, error: note };
   const read = (): ReturnType<typeof readConfig> =>
-    readConfig({ file, environment: {}, overlay: { server: { port: 0 } } });
+    readConfig({ file, environment: {}, commandLine: { server: { port: 0 } } });
   const initial = read();
   if (initial.kind === 'issues') throw new Error(JSON.stringify(initial.issues));
   const opened = openOverlayStore('');

@@ -9,6 +9,6 @@ export {
   type OverlayStore,
 } from './overlay-store.ts';
 export { writePrivateFile } from './private-file.ts';
-export { readOverlay } from './read-overlay.ts';
+export { readCommandLine } from './read-command-line.ts';
 export type { ReadConfig, ReadConfigOptions } from './reading.ts';
 export { tlsPairIssue } from './tls-pair.ts';

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createKey, readKeysFile, revokeKey } from './keys-file.ts';
 import { issueText } from './issue-text.ts';
 import { readConfig } from './read-config.ts';
-import { readOverlay } from './read-overlay.ts';
+import { readCommandLine } from './read-command-line.ts';
 import type { ReadConfig, ReadConfigOptions } from './reading.ts';
 import { sha256Hex } from './digest.ts';
 
@@ -179,18 +179,18 @@ tenants: [{ id: t, keys: [hunter2] }]`;
   });
 
   test('lets the command line win over the file, adds its nodes and names it in issues', () => {
-    const overlay = { server: { port: 9 }, nodes: [{ url: 'http://b:2' }] };
+    const commandLine = { server: { port: 9 }, nodes: [{ url: 'http://b:2' }] };
     const {
       config: value,
-      overlayNodes,
+      commandLineNodes,
       origins,
-    } = config('server: { port: 5, host: localhost }\nnodes: [{ url: "http://a:1" }]', { overlay });
+    } = config('server: { port: 5, host: localhost }\nnodes: [{ url: "http://a:1" }]', { commandLine });
     expect(value.server).toMatchObject({ port: 9, host: 'localhost' });
     expect(value.nodes.map((node) => node.id)).toEqual(['a:1']);
-    expect(overlayNodes.map((node) => node.id)).toEqual(['b:2']);
+    expect(commandLineNodes.map((node) => node.id)).toEqual(['b:2']);
     expect(origins['server.port']).toBe('command line');
     expect(origins['server.host']).toMatch(/spillway\.yaml:1$/);
-    expect(issues('', { overlay: { nodes: [{ url: 'nope' }] } })[0]).toMatch(
+    expect(issues('', { commandLine: { nodes: [{ url: 'nope' }] } })[0]).toMatch(
       /^command line: nodes\[0\]\.url/,
     );
   });
@@ -202,20 +202,20 @@ tenants: [{ id: t, keys: [hunter2] }]`;
     );
     expect(config('state: { folder: "" }', { fallbackFolder: '/x' }).config.state.folder).toBe('');
     expect(
-      config('state: { folder: here }', { overlay: { state: { folder: '/o' } } }).config.state.folder,
+      config('state: { folder: here }', { commandLine: { state: { folder: '/o' } } }).config.state.folder,
     ).toBe('/o');
   });
 
   test('needs no file: the command line and the keys file are enough', () => {
     const state = { folder: join(folder, 'state') };
     createKey(join(state.folder, 'keys.json'), { tenant: 'acme', createdAt: 'now' });
-    const overlay = { state, server: { port: 1, host: '0.0.0.0' }, nodes: [{ url: 'http://a:1' }] };
-    const read = readOverlay({ overlay, environment: {} });
+    const commandLine = { state, server: { port: 1, host: '0.0.0.0' }, nodes: [{ url: 'http://a:1' }] };
+    const read = readCommandLine({ commandLine, environment: {} });
     if (read.kind === 'issues') throw new Error(read.issues.map(issueText).join());
-    expect(read.overlayNodes.map((node) => node.id)).toEqual(['a:1']);
+    expect(read.commandLineNodes.map((node) => node.id)).toEqual(['a:1']);
     expect(read.config.tenants.map((tenant) => tenant.id)).toEqual(['acme']);
-    const wrong = readOverlay({
-      overlay: { nodes: [{ url: 'nope' }], server: { host: '0.0.0.0' } },
+    const wrong = readCommandLine({
+      commandLine: { nodes: [{ url: 'nope' }], server: { host: '0.0.0.0' } },
       environment: {},
     });
     expect(wrong.kind === 'issues' && wrong.issues.length).toBe(2);

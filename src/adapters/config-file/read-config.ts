@@ -16,7 +16,7 @@ import { createSecretReader, readNode, readTenant, readTracing, type SecretReade
 import { type PathIssue, schemaIssues, valueAt } from './schema-issues.ts';
 import { tlsPairIssue } from './tls-pair.ts';
 
-/** `spillway serve` without a file goes through `readOverlay`, which loads neither YAML nor the schema. */
+/** `spillway serve` without a file goes through `readCommandLine`, which loads neither YAML nor the schema. */
 export function readConfig(options: ReadConfigOptions & { readonly file: string }): ReadConfig {
   const file = options.file;
   const loaded = loadYaml(file);
@@ -32,7 +32,7 @@ export function readConfig(options: ReadConfigOptions & { readonly file: string 
   });
   const input = merge(
     { ...fromFile(parsed.value, secrets), state: stateOf(parsed.value, folder, options) },
-    options.overlay ?? {},
+    options.commandLine ?? {},
   );
   const named = parsed.value.keysFile;
   const keysFile = named === undefined ? undefined : secrets.filePath(named, ['keysFile']);
@@ -49,10 +49,10 @@ export function readConfig(options: ReadConfigOptions & { readonly file: string 
   const files = [file, ...secrets.files, ...(keys.keysFile === '' ? [] : [keys.keysFile])];
   if (issues.length > 0 || resolved.kind === 'issues') {
     const fileNodes = parsed.value.nodes?.length ?? 0;
-    const place = placeOf(file, loaded.locate, options.overlay ?? {}, fileNodes);
+    const place = placeOf(file, loaded.locate, options.commandLine ?? {}, fileNodes);
     return { kind: 'issues', issues: sortByPlace(issues.map(place)), files, keysFile: keys.keysFile };
   }
-  const origins = originsOf(parsed.value, options.overlay ?? {}, file, loaded.locate);
+  const origins = originsOf(parsed.value, options.commandLine ?? {}, file, loaded.locate);
   const { nodes } = resolved.config;
   const own = parsed.value.nodes?.length ?? 0;
   const config = Object.freeze({ ...resolved.config, nodes: Object.freeze(nodes.slice(0, own)) });
@@ -61,7 +61,7 @@ export function readConfig(options: ReadConfigOptions & { readonly file: string 
   return {
     kind: 'config',
     config,
-    overlayNodes: nodes.slice(own),
+    commandLineNodes: nodes.slice(own),
     keysFile: keysPath,
     files,
     origins,
@@ -162,24 +162,24 @@ function tlsIssues(
   return [{ path: ['server', 'tls', part], rule, received: receivedText(named[part]) }];
 }
 
-function merge(file: ConfigInput, overlay: ConfigInput): ConfigInput {
+function merge(file: ConfigInput, commandLine: ConfigInput): ConfigInput {
   return {
     ...file,
-    ...overlay,
-    server: { ...file.server, ...overlay.server },
-    state: { ...file.state, ...overlay.state },
-    nodes: [...(file.nodes ?? []), ...(overlay.nodes ?? [])],
+    ...commandLine,
+    server: { ...file.server, ...commandLine.server },
+    state: { ...file.state, ...commandLine.state },
+    nodes: [...(file.nodes ?? []), ...(commandLine.nodes ?? [])],
   };
 }
 
 type Place = (issue: PathIssue) => LocatedIssue;
 
-function placeOf(file: string, locate: Locate, overlay: ConfigInput, fileNodes: number): Place {
+function placeOf(file: string, locate: Locate, commandLine: ConfigInput, fileNodes: number): Place {
   return ({ isKey = false, ...issue }) => {
     const [head, second] = issue.path;
     const isNodeAdded = head === 'nodes' && typeof second === 'number' && second >= fileNodes;
-    const isOverlaid = head !== undefined && head !== 'nodes' && valueAt(overlay, issue.path) !== undefined;
-    if (isNodeAdded || isOverlaid) return { ...issue, file: COMMAND_LINE, line: 0, column: 0 };
+    const isGiven = head !== undefined && head !== 'nodes' && valueAt(commandLine, issue.path) !== undefined;
+    if (isNodeAdded || isGiven) return { ...issue, file: COMMAND_LINE, line: 0, column: 0 };
     return { ...issue, file, ...locate(issue.path, isKey) };
   };
 }
@@ -190,7 +190,7 @@ function sortByPlace(issues: readonly LocatedIssue[]): readonly LocatedIssue[] {
 
 function originsOf(
   value: FileConfig,
-  overlay: ConfigInput,
+  commandLine: ConfigInput,
   file: string,
   locate: Locate,
 ): Record<string, string> {
@@ -204,6 +204,6 @@ function originsOf(
     }
   };
   note(value, (path) => `${file}:${locate(path).line}`);
-  note(overlay, () => COMMAND_LINE);
+  note(commandLine, () => COMMAND_LINE);
   return origins;
 }

@@ -14,22 +14,22 @@ import type { LayOver } from './overlaid.ts';
 export const COMMAND_LINE = 'command line';
 
 export interface ReadConfigOptions {
-  /** Absent: no file, only the overlay. */
+  /** Absent: no file, only the command line. */
   readonly file?: string;
   /** What the command line says: wins over the file; nodes are added. */
-  readonly overlay?: ConfigInput;
+  readonly commandLine?: ConfigInput;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly memoryLimitBytes?: number;
-  /** State folder when neither file nor overlay names one. */
+  /** State folder when neither file nor command line names one. */
   readonly fallbackFolder?: string;
 }
 
 export type ReadConfig =
   | {
       readonly kind: 'config';
-      /** Without the nodes of the overlay. */
+      /** Without the nodes of the command line. */
       readonly config: GatewayConfig;
-      readonly overlayNodes: readonly NodeConfig[];
+      readonly commandLineNodes: readonly NodeConfig[];
       /** File of `spillway keys`, or '' when there is no state folder. */
       readonly keysFile: string;
       /** Everything that was read, to be watched. */

@@ -6,7 +6,7 @@ import {
   type OverlayStore,
   type ReadConfig,
   type ReadConfigOptions,
-  readOverlay,
+  readCommandLine,
 } from '../../adapters/config-file/index.ts';
 import { type GatewayConfig, pathOfNames } from '../../core/config/index.ts';
 import { CliError, USAGE } from './exit.ts';
@@ -18,7 +18,7 @@ type Issues = Extract<ReadConfig, { kind: 'issues' }>['issues'];
 /** YAML and the schema take a tenth of a second to load, so only a file loads them. */
 export async function reading(source: ReadConfigOptions): Promise<() => ReadConfig> {
   const { file } = source;
-  if (file === undefined) return () => readOverlay(source);
+  if (file === undefined) return () => readCommandLine(source);
   const { readConfig } = await import('../../adapters/config-file/read-config.ts');
   return () => readConfig({ ...source, file });
 }

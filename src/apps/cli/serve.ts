@@ -29,7 +29,7 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
   const memoryLimitBytes = readMemoryLimit();
   const source = {
     ...(options.config === undefined ? {} : { file: options.config }),
-    overlay: overlayOf(options),
+    commandLine: commandLineOf(options),
     environment,
     memoryLimitBytes,
     fallbackFolder: defaultStateFolder(environment),
@@ -41,7 +41,7 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
   if (dormant.length > 0) log.warn({ dormant }, 'The overlay has values for entries that there are not');
   const own: { live?: LiveConfig } = {};
   const started = await startGateway(config, {
-    givenNodes: initial.overlayNodes.map((node) => ({ node, source: 'command-line' })),
+    givenNodes: initial.commandLineNodes.map((node) => ({ node, source: 'command-line' })),
     log,
     memoryLimitBytes,
     configControl: (gateway) =>
@@ -71,7 +71,7 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
   return DONE;
 }
 
-function overlayOf(options: ServeOptions): ConfigInput {
+function commandLineOf(options: ServeOptions): ConfigInput {
   const { port, host, state, node } = options;
   return {
     server: { ...(port === undefined ? {} : { port }), ...(host === undefined ? {} : { host }) },

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { openOverlayStore, type OverlayStore, readOverlay } from '../../adapters/config-file/index.ts';
+import { openOverlayStore, type OverlayStore, readCommandLine } from '../../adapters/config-file/index.ts';
 import { type ConfigInput, type GatewayConfig, type JsonObject, SETTINGS } from '../../core/config/index.ts';
 import type { Gateway } from '../../runtime/contract.ts';
 import { mergeConfig } from '../../runtime/config-change.ts';
@@ -8,9 +8,9 @@ import { SILENT_LOG } from '../../runtime/log.ts';
 import { createLiveConfig, type GoodConfig, type LiveConfig } from './live-config.ts';
 
 function read(more: ConfigInput = {}): GoodConfig {
-  const found = readOverlay({
+  const found = readCommandLine({
     environment: {},
-    overlay: { tenants: [{ id: 'acme', keys: [{ id: 'k', sha256: 'a'.repeat(64) }] }], ...more },
+    commandLine: { tenants: [{ id: 'acme', keys: [{ id: 'k', sha256: 'a'.repeat(64) }] }], ...more },
   });
   if (found.kind === 'issues') throw new Error(JSON.stringify(found.issues));
   return found;

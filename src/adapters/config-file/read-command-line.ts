@@ -3,11 +3,11 @@ import { type ConfigIssue, resolveConfig } from '../../core/config/index.ts';
 import { createLayOver } from './overlaid.ts';
 import { COMMAND_LINE, type ReadConfig, type ReadConfigOptions, withKeys } from './reading.ts';
 
-export function readOverlay(options: ReadConfigOptions): ReadConfig {
-  const overlay = options.overlay ?? {};
-  const folder = overlay.state?.folder ?? options.fallbackFolder ?? '';
+export function readCommandLine(options: ReadConfigOptions): ReadConfig {
+  const commandLine = options.commandLine ?? {};
+  const folder = commandLine.state?.folder ?? options.fallbackFolder ?? '';
   const issues: ConfigIssue[] = [];
-  const { input, keysFile } = withKeys({ ...overlay, state: { folder } }, undefined, issues);
+  const { input, keysFile } = withKeys({ ...commandLine, state: { folder } }, undefined, issues);
   const resolving = { memoryLimitBytes: options.memoryLimitBytes ?? 0 };
   const resolved = resolveConfig(input, resolving);
   if (resolved.kind === 'issues') issues.push(...resolved.issues);
@@ -21,8 +21,16 @@ export function readOverlay(options: ReadConfigOptions): ReadConfig {
     };
   }
   const config = Object.freeze({ ...resolved.config, nodes: Object.freeze([]) });
-  const given = Object.entries(overlay.server ?? {}).filter(([, value]) => value !== undefined);
+  const given = Object.entries(commandLine.server ?? {}).filter(([, value]) => value !== undefined);
   const origins = Object.fromEntries(given.map(([key]) => [`server.${key}`, COMMAND_LINE]));
   const layOver = createLayOver({ input, options: resolving, fileNodes: 0 });
-  return { kind: 'config', config, overlayNodes: resolved.config.nodes, keysFile, files, origins, layOver };
+  return {
+    kind: 'config',
+    config,
+    commandLineNodes: resolved.config.nodes,
+    keysFile,
+    files,
+    origins,
+    layOver,
+  };
 }
