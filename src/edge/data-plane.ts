@@ -562,7 +562,8 @@ class Plane {
     this.#positions--;
     const live = gateway.request(publicId)?.live;
     if (live === undefined || live.state !== 'queued') return 'waiting';
-    return `waiting position=${live.position} eta-ms=${Math.round(live.etaMs)}`;
+    const eta = live.etaMs === null ? '' : ` eta-ms=${Math.round(live.etaMs)}`;
+    return `waiting position=${live.position}${eta}`;
   }
 }
 

@@ -272,6 +272,7 @@ export function createPlainScheduler(): PlainScheduler {
         etaError: null,
         gates: [],
         nodes: [],
+        cure: null,
         unblock: '',
       };
     },

@@ -86,6 +86,7 @@ describe('a tenant’s own requests', () => {
       state: 'queued',
       gates: [{ gate: 'no-room', detail: 'All nodes that could serve it are busy' }],
       refusals: { 'no-room': 1 },
+      unblock: expect.stringMatching(/^Room on a node/),
       etaMs: expect.any(Number),
     });
     isFailing = true;

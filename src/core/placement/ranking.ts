@@ -18,6 +18,14 @@ const LOOKED_AT_MAX = 3;
 /** Why nodes did not take the task, by the counters of its pools. */
 export const REFUSAL_COUNTS = ['unfit', 'closed', 'no-room', 'bulkhead'] as const;
 
+/** Time until the task would be done on the node, as placement ranks it: wait for room, swap and a kept prompt priced. */
+export function completionUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
+  const startUs = node.hasRoomAsPlanned(context.now)
+    ? 0
+    : node.roomAt(context.now) + node.reservedUs - context.now;
+  return startUs + rankedUs(node, task, context) / node.rankFactor;
+}
+
 /** Used again for each placement. */
 export class Ranking {
   /** The best first; `size` of them count. */
@@ -74,10 +82,7 @@ export class Ranking {
   #note(node: NodeRecord, task: TaskRecord, context: ChooseContext): void {
     for (let at = 0; at < this.size; at++) if (this.nodes[at] === node) return;
     if (task.triedNodes?.includes(node.spec.id) === true || isShutFor(node, task.spec.model, context)) return;
-    const startUs = node.hasRoomAsPlanned(context.now)
-      ? 0
-      : node.roomAt(context.now) + node.reservedUs - context.now;
-    this.#insert(node, startUs + rankedUs(node, task, context) / node.rankFactor);
+    this.#insert(node, completionUs(node, task, context));
   }
 
   #insert(node: NodeRecord, doneUs: DurationUs): void {

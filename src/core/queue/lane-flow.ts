@@ -22,6 +22,12 @@ export function octaveOf(workUs: RefUs): number {
   return 31 - Math.clz32(Math.min(1 << 30, 1 + Math.floor(workUs / 1_000)));
 }
 
+/**
+ * A task that failed on a node may not go there again, and may have to wait where others of its size need not: it must not be
+ * stepped over together with them, or one that has no node left holds up all that came after it while nodes idle.
+ */
+const RETRIED = 32;
+
 /** Waiting tasks of one flow, lane and size octave; and of one model, where nodes load models for their tasks. */
 export class Octave extends DeadlineHeap {
   octave = 0;
@@ -127,7 +133,8 @@ export class LaneFlow {
   }
 
   add(task: TaskRecord): void {
-    const entry = this.#octaveOf(octaveOf(task.workUs), this.#loadsModels ? task.spec.model : '');
+    const size = octaveOf(task.workUs) + (task.triedNodes === null ? 0 : RETRIED);
+    const entry = this.#octaveOf(size, this.#loadsModels ? task.spec.model : '');
     entry.push(task);
     task.octave = entry;
   }

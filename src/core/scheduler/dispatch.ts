@@ -290,7 +290,7 @@ function affordableUs(state: SchedulerState, lane: Lane, { flow }: TaskRecord): 
 }
 
 /** The best open node, free at once, must do it by the deadline with the margin that measured errors ask for. */
-function canStillBeDone(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
+export function canStillBeDone(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
   const margin = marginFor(state, lane, task);
   if (state.now + bestServiceUs(lane, task) * margin <= task.deadlineAt) return true;
   return task.prefix !== null && isKeptInTime(state, lane, { task, margin });
@@ -316,18 +316,27 @@ export function isKeptInTime(
  * half of the time that the task had at its arrival, which is a size thought too large more often than a deadline that is
  * too short, it gives way, down to the bare prediction.
  */
-function marginFor(state: SchedulerState, lane: Lane, task: TaskRecord): number {
+export function marginFor(state: SchedulerState, lane: Lane, task: TaskRecord): number {
   const margin = marginOf(state);
   if (!isOfFirstClass(task, state.config)) return margin;
   const halfUs = (task.deadlineAt - task.submittedAt) / 2;
   return Math.max(1, Math.min(margin, halfUs / bestServiceUs(lane, task)));
 }
 
+/** Whether the node, free now, would do in time what the deadline bounds, with the margin that placement asks for. */
+export function meetsWithMargin(
+  state: SchedulerState,
+  lane: Lane,
+  { task, node }: { readonly task: TaskRecord; readonly node: NodeRecord },
+): boolean {
+  const neededUs = deadlineServiceUs(node, task, state.context) * marginFor(state, lane, task);
+  return state.now + neededUs <= task.deadlineAt;
+}
+
 function shouldStart(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
   const { busy, busyDoneAt, roomyDoneAt, busyStartAt } = state.choice;
   const { node } = state.choice.roomy as Seat;
-  const neededUs = deadlineServiceUs(node, task, state.context) * marginFor(state, lane, task);
-  const meetsHere = state.now + neededUs <= task.deadlineAt;
+  const meetsHere = meetsWithMargin(state, lane, { task, node });
   if (busy === null) return meetsHere;
   const tie = 1 - state.config.placement.nearTieRatio;
   const isFasterElsewhere = busyDoneAt - state.now < (roomyDoneAt - state.now) * tie;

@@ -129,7 +129,7 @@ describe('a new configuration', () => {
     for (let id = 1; id <= 9; id++) {
       world.submit(taskSpec(id, { tenant: id % 2 === 0 ? 'a' : 'b', deadlineAt: 3_600 * S }));
     }
-    const etaMs = (): number | undefined => world.scheduler.explain(9, world.now)?.etaMs;
+    const etaMs = (): number | null | undefined => world.scheduler.explain(9, world.now)?.etaMs;
     expect(etaMs(), 'its flow gets one part of eleven').toBe(34_000);
     world.apply({ kind: 'config', config: weighted(1) });
     expect(etaMs(), 'half').toBe(7_000);

@@ -80,6 +80,40 @@ export type IneligibleReason =
   /** A share or reservation of its node group. */
   | 'bulkhead';
 
+export interface NodeGetsRoom {
+  readonly kind: 'node-gets-room';
+  readonly nodeId: NodeId;
+  readonly reasons: readonly IneligibleReason[];
+  readonly inMs: DurationMs | undefined;
+}
+
+/**
+ * What would let a waiting task run. `inMs`: when it comes by itself, as far as that is known; undefined where somebody has
+ * to do something.
+ */
+export type Cure =
+  | NodeGetsRoom
+  | {
+      readonly kind: 'marks-end';
+      readonly nodeId: NodeId;
+      readonly reasons: readonly IneligibleReason[];
+      /** Whether an operator has to do something. */
+      readonly byHand: boolean;
+      /** When the rest of the reasons is over, by themselves. */
+      readonly inMs: DurationMs;
+    }
+  /** `room`: where there is none either. */
+  | {
+      readonly kind: 'share-lifted';
+      readonly groups: readonly string[];
+      readonly room: NodeGetsRoom | undefined;
+    }
+  /** The scheduler looks again. */
+  | { readonly kind: 'next-look'; readonly inMs: DurationMs | undefined }
+  | { readonly kind: 'node-joins' }
+  /** Nothing would: its deadline cannot be kept any more. */
+  | { readonly kind: 'none' };
+
 export interface GateView {
   readonly gate: string;
   readonly sinceMs: DurationMs;
@@ -93,7 +127,8 @@ export interface TaskView {
   readonly attempts: number;
   /** Tasks of the same lane that would be dispatched before it, bounded below; 0 when next. */
   readonly position: number;
-  readonly etaMs: DurationMs;
+  /** Null while every node that could serve it is closed, and nothing says for how long. */
+  readonly etaMs: DurationMs | null;
   /** How far off such predictions were for its class lately; null before any came true. */
   readonly etaError: EtaError | null;
   readonly gates: readonly GateView[];
@@ -104,6 +139,8 @@ export interface TaskView {
   }[];
   /** One sentence: what would let it run. */
   readonly unblock: string;
+  /** The same for machines; null for a task that runs. */
+  readonly cure: Cure | null;
 }
 
 /** Conservation, as integers: arrived equals the sum of the rest at every instant. */

@@ -110,6 +110,7 @@ export interface ExplainedRequest extends Ending {
   /** What was decided about it, the oldest first, as far as it is remembered. */
   readonly decisions: readonly DecisionView[];
   readonly position: number | null;
+  readonly cure: TaskView['cure'];
   readonly nodesTotal: number;
   readonly nodesNextOffset: number | null;
 }
@@ -175,6 +176,8 @@ function wireDegraded(view: RequestView): unknown {
 
 interface ToldParts extends Ending {
   readonly position: number | null;
+  /** `unblock` for machines: what would let it run; null unless it waits. */
+  readonly cure: TaskView['cure'];
   /** How far off such estimates were for its class lately; null before any came true, and at the end. */
   readonly etaError: TaskView['etaError'];
 }
@@ -184,13 +187,21 @@ function isOver({ state, live }: RequestView): boolean {
 }
 
 function endedParts(view: RequestView, surroundings: Surroundings): ToldParts {
-  return { position: 0, etaError: null, ...endingOf(view, surroundings) };
+  return { position: 0, etaError: null, cure: null, ...endingOf(view, surroundings) };
 }
 
 /** Without a live view the scheduler has not seen the request yet: it does within its turn. */
 function liveParts(live: TaskView | undefined, nowWallMs: number): ToldParts {
   if (live === undefined)
-    return { position: null, etaMs: null, etaError: null, gates: [], nodes: [], unblock: 'The next turn.' };
+    return {
+      position: null,
+      etaMs: null,
+      etaError: null,
+      gates: [],
+      nodes: [],
+      unblock: 'The next turn.',
+      cure: null,
+    };
   return {
     position: live.state === 'queued' ? live.position : null,
     etaMs: live.etaMs,
@@ -198,6 +209,7 @@ function liveParts(live: TaskView | undefined, nowWallMs: number): ToldParts {
     gates: live.gates.map(({ gate, sinceMs, detail }) => ({ gate, since: nowWallMs - sinceMs, detail })),
     nodes: live.nodes,
     unblock: live.unblock,
+    cure: live.cure,
   };
 }
 

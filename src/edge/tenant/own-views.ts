@@ -3,6 +3,7 @@
  * the tenant may know them. Why a request waits is told by gate and by how many nodes refuse it for which reason.
  */
 import { US_PER_MS } from '../../base/units.ts';
+import type { Cure } from '../../core/scheduler/views.ts';
 import type { LimitsView, LimitView } from '../../core/request/outcome.ts';
 import type { Gateway, RequestView } from '../../runtime/contract.ts';
 import { type ExplainedRequest, wireRequest, type WireSurroundings } from '../admin/views.ts';
@@ -19,7 +20,23 @@ const OWN_WORDS: Readonly<Record<string, string>> = {
   'no-room': 'All nodes that could serve it are busy',
   bulkhead: 'The slots that it may use now are all taken',
   'held-for-faster-node': 'A busy node is expected to finish it sooner than a free one',
+  'tried-before': 'Every node that could serve it now has failed it already',
+  'no-node-in-time': 'The nodes that could serve it now would most likely miss its deadline',
+  'too-late': 'No node would do it by its deadline any more',
+  'free-nodes-too-slow': 'The free nodes would most likely miss its deadline',
+  'not-looked-at': 'It waits for those ahead of it',
+  'fleet-changed': 'Nodes came or went, and it is about to be told of them',
   preemption: 'It gave its place to a more important request and waits again',
+};
+
+/** By cure: the operator's words name nodes and groups. */
+const OWN_UNBLOCK: Readonly<Record<Cure['kind'], string>> = {
+  'node-gets-room': 'Room on a node',
+  'marks-end': 'A node that opens again',
+  'share-lifted': 'A slot within the shares that hold for it',
+  'next-look': 'The next look at the queue',
+  'node-joins': 'A node of its model that joins',
+  none: 'A longer deadline would have',
 };
 
 export function ownRequest(view: RequestView, nodeVisible: boolean, around: WireSurroundings): unknown {
@@ -42,7 +59,7 @@ export function ownRequest(view: RequestView, nodeVisible: boolean, around: Wire
     etaMs: told.etaMs,
     gates: view.live === undefined ? told.gates : told.gates.map(inOwnWords),
     refusals: refusalsOf(told),
-    unblock: told.unblock,
+    unblock: told.cure === null ? told.unblock : ownUnblock(told.cure),
   };
 }
 
@@ -52,6 +69,11 @@ function anonymous(view: RequestView): RequestView {
   if (facts === undefined) return { ...view, nodeId };
   const failures = facts.failures.map((failure) => ({ ...failure, nodeId: SOME_NODE }));
   return { ...view, nodeId, facts: { ...facts, failures } };
+}
+
+function ownUnblock(cure: Cure): string {
+  const inMs = 'inMs' in cure && cure.inMs !== undefined && cure.inMs > 0 ? `, in about ${cure.inMs} ms` : '';
+  return `${OWN_UNBLOCK[cure.kind]}${inMs}.`;
 }
 
 function inOwnWords(gate: ExplainedRequest['gates'][number]): ExplainedRequest['gates'][number] {
