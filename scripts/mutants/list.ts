@@ -14,6 +14,7 @@ import { LADDER_MUTANTS } from './ladder.ts';
 import { LEDGER_MUTANTS } from './ledgers.ts';
 import { PLACEMENT_MUTANTS } from './placement.ts';
 import { RETRY_MUTANTS } from './retries.ts';
+import { USER_SIDE_MUTANTS } from './user-side.ts';
 
 const CORE = 'src/core';
 const INVARIANTS = `${CORE}/scheduler/invariants.test.ts`;
@@ -481,4 +482,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...ADAPTIVE_MUTANTS,
   ...BULKHEAD_MUTANTS,
   ...PREEMPTION_MUTANTS,
+  ...USER_SIDE_MUTANTS,
 ];
