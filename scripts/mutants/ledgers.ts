@@ -34,7 +34,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   {
     ...REFUSALS,
     name: 'use-free-time-from-before-the-refusal',
-    original: 'Math.max(node.spareFrom, record.at)',
+    original: 'Math.max(node.spareFrom, at)',
     mutated: 'node.spareFrom',
     titles: 'a refusal > could have been served by a node that idled',
   },
@@ -64,7 +64,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   {
     ...REFUSALS,
     name: 'count-places-that-are-kept-for-others',
-    original: 'if (node.group?.isKeptFrom(record.model, record.tenant) === true) return;',
+    original: ' || node.group?.isKeptFrom(model, tenant) === true',
     mutated: '',
     titles: 'a refusal > could not by a place that is kept',
   },

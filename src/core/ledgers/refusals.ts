@@ -40,7 +40,8 @@ export const PENDING_MAX = 4_096;
 const LOOKED_AT_MAX = 64;
 /** Nodes whose free time goes on that are looked at per lane and settlement, each time the next ones. */
 const NODES_PER_LOOK = 256;
-const SETTLE_EVERY_US: DurationUs = 250_000;
+/** A verdict may come late: what was free is known all the same. */
+const SETTLE_EVERY_US: DurationUs = 1_000_000;
 const WINDOW_US_MAX: DurationUs = 60_000_000;
 /** What a stream does after its first byte is waited for as long as a node of a quarter of the reference rate needs. */
 const REST_FACTOR = 4;
@@ -111,7 +112,10 @@ interface ClassBook extends RefusalCounts {
   unrecorded: number;
 }
 
-interface Pending extends Refusal {
+interface Pending {
+  readonly refusal: Refusal;
+  /** At most `WINDOW_US_MAX` after the refusal. */
+  readonly deadlineAt: MonoUs;
   readonly book: ClassBook;
   /** Refusals that it stands for and that found no place yet. */
   copies: number;
@@ -130,6 +134,9 @@ interface LaneRefusals {
   readonly lane: Lane;
   readonly byClass: PendingList[];
   size: number;
+  /** No pending one is less work, or over sooner. */
+  leastWorkUs: RefUs;
+  leastUntil: MonoUs;
   walk: Iterator<Seat> | null;
 }
 
@@ -168,7 +175,7 @@ export class RefusalLedger {
     const deadlineAt = Math.min(refusal.deadlineAt, refusal.at + WINDOW_US_MAX);
     const restUs = (refusal.workUs - refusal.deadlineWorkUs) * REST_FACTOR;
     const until = deadlineAt + Math.min(WINDOW_US_MAX, restUs);
-    this.#push(lane, { ...refusal, deadlineAt, book, copies: book.unrecorded, until, next: null });
+    this.#push(lane, { refusal, deadlineAt, book, copies: book.unrecorded, until, next: null });
     book.unrecorded = 0;
     if (this.#settleAt === NEVER) this.#settleAt = refusal.at + SETTLE_EVERY_US;
   }
@@ -259,11 +266,21 @@ export class RefusalLedger {
   #push(lane: Lane, record: Pending): void {
     let refusals = this.#lanes.get(lane);
     if (refusals === undefined) {
-      refusals = { lane, byClass: [], size: 0, walk: null };
+      refusals = {
+        lane,
+        byClass: [],
+        size: 0,
+        leastWorkUs: Number.POSITIVE_INFINITY,
+        leastUntil: NEVER,
+        walk: null,
+      };
       this.#lanes.set(lane, refusals);
     }
-    while (refusals.byClass.length <= record.classIndex) refusals.byClass.push({ first: null, last: null });
-    const list = refusals.byClass[record.classIndex] as PendingList;
+    const { classIndex, workUs } = record.refusal;
+    refusals.leastWorkUs = Math.min(refusals.leastWorkUs, workUs);
+    refusals.leastUntil = Math.min(refusals.leastUntil, record.until);
+    while (refusals.byClass.length <= classIndex) refusals.byClass.push({ first: null, last: null });
+    const list = refusals.byClass[classIndex] as PendingList;
     if (list.last === null) list.first = record;
     else list.last.next = record;
     list.last = record;
@@ -282,6 +299,8 @@ export class RefusalLedger {
   }
 
   #fillFrom(refusals: LaneRefusals, node: NodeRecord, now: MonoUs): void {
+    const usedMax = (now - node.spareFrom) * node.soloRate;
+    if (node.isSingleModel && usedMax < refusals.leastWorkUs) return;
     let looked = 0;
     for (const list of refusals.byClass) {
       let before: Pending | null = null;
@@ -297,15 +316,14 @@ export class RefusalLedger {
 
   /** Uses the node's free time for as many of those that the record stands for as fit. */
   #claim(record: Pending, node: NodeRecord, now: MonoUs): void {
-    if (node.breakers?.has(record.model) === true) return;
-    if (node.group?.isKeptFrom(record.model, record.tenant) === true) return;
-    const rate = node.rateOf(record.model, node.slotsNow);
+    const { model, tenant, at, workUs, deadlineWorkUs } = record.refusal;
+    const rate = node.rateOf(model, node.slotsNow);
     const loadUs = node.isSingleModel ? 0 : this.swapUs;
-    const serviceUs = loadUs + record.workUs / rate;
-    const boundedUs = loadUs + record.deadlineWorkUs / rate;
-    while (record.copies > 0) {
-      const startAt = Math.max(node.spareFrom, record.at);
+    const serviceUs = loadUs + workUs / rate;
+    const boundedUs = loadUs + deadlineWorkUs / rate;
+    for (let startAt = Math.max(node.spareFrom, at); record.copies > 0; startAt = node.spareFrom) {
       if (startAt + serviceUs > now || startAt + boundedUs > record.deadlineAt) return;
+      if (isClosedTo(node, model, tenant)) return;
       node.spareFrom = startAt + serviceUs / node.spareSlots;
       record.copies -= 1;
       record.book.pending -= 1;
@@ -314,8 +332,8 @@ export class RefusalLedger {
     }
   }
 
-  #keep(record: Pending, where: Pick<MissedChance, 'nodeId' | 'startAt' | 'doneAt'>): void {
-    const { taskId, className, model, reason, at, deadlineAt } = record;
+  #keep({ refusal, deadlineAt }: Pending, where: Pick<MissedChance, 'nodeId' | 'startAt' | 'doneAt'>): void {
+    const { taskId, className, model, reason, at } = refusal;
     this.#examples[this.#oldest] = { taskId, className, model, reason, refusedAt: at, deadlineAt, ...where };
     this.#oldest = (this.#oldest + 1) % EXAMPLES_MAX;
   }
@@ -346,11 +364,16 @@ export class RefusalLedger {
   }
 
   #expire(refusals: LaneRefusals, now: MonoUs): void {
+    if (refusals.leastUntil > now) return;
+    refusals.leastUntil = NEVER;
+    refusals.leastWorkUs = Number.POSITIVE_INFINITY;
     for (const list of refusals.byClass) {
       let before: Pending | null = null;
       for (let record = list.first; record !== null; record = record.next) {
         if (record.until > now) {
           before = record;
+          refusals.leastUntil = Math.min(refusals.leastUntil, record.until);
+          refusals.leastWorkUs = Math.min(refusals.leastWorkUs, record.refusal.workUs);
           continue;
         }
         record.book.pending -= record.copies;
@@ -359,6 +382,11 @@ export class RefusalLedger {
       }
     }
   }
+}
+
+/** What a node's free places are not free to: a model that fails there, somebody from whom a share keeps them. */
+function isClosedTo(node: NodeRecord, model: ModelId, tenant: TenantId): boolean {
+  return node.breakers?.has(model) === true || node.group?.isKeptFrom(model, tenant) === true;
 }
 
 function* seatsOf(lane: Lane): Generator<Seat> {
