@@ -42,6 +42,13 @@ export const ALERT_CASES: readonly AlertCase[] = [
     quiet: { [select('spillway_running')]: '0x20' },
   },
   {
+    alert: 'SpillwayScrapeFails',
+    at: 10,
+    fires: { up: '1 1 0x20' },
+    labels: HERE,
+    quiet: { up: '1 0 1x20' },
+  },
+  {
     alert: 'SpillwayFleetGone',
     at: 10,
     fires: { [select('spillway_running')]: '0x20', [nodes('ejected')]: '3x20' },

@@ -82,6 +82,17 @@ export const ALERTS: readonly Alert[] = [
     act: 'Restart it: what was durable is there again at once. If it lives, repair the scrape; you are blind meanwhile.',
   },
   {
+    alert: 'SpillwayScrapeFails',
+    severity: 'page',
+    // Prometheus' own series, by the name of the job in the guide.
+    expr: 'up{job="spillway"} == 0',
+    for: '2m',
+    summary: 'The gateway {{ $labels.instance }} does not answer the scrape',
+    means: 'One of the gateways is gone, hangs, or refuses the scrape.',
+    look: '`GET /readyz` of that gateway, the log of its process, the error of the target in Prometheus.',
+    act: 'Restart it. Its waiting requests are lost, their clients see a closed connection and may ask again.',
+  },
+  {
     alert: 'SpillwayFleetGone',
     severity: 'page',
     expr: `(${perGateway(select('spillway_nodes', OPEN))} or 0 * ${select('spillway_running')}) == 0`,
