@@ -197,6 +197,12 @@ describe('the ledger', () => {
     expect(ledger.counts()).toMatchObject([{ refused: 40 * PENDING_MAX, pending: 40 * PENDING_MAX }]);
   });
 
+  test('tells apart a bounded number of classes, and the rest together', () => {
+    const ledger = new RefusalLedger();
+    for (let i = 0; i < 1_000; i++) ledger.expect(`class-${i}`);
+    expect(ledger.counts()).toHaveLength(65);
+  });
+
   test('counts nearly all where a gate is absurdly tight and the fleet idles', () => {
     const fleet = new LoadedFleet({
       seed: 3,

@@ -1,8 +1,13 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
+import { FuzzPlayer, sequenceArbitrary, SMALL_BOUNDS } from '../../../test/support/fuzz.ts';
 import { nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
 import { defaultSchedulerConfig } from '../config/defaults.ts';
 import type { LedgersView } from '../ledgers/index.ts';
+
+/** What a task is pressed into at most; see sane.ts. */
+const WORK_US_MAX = 1e12;
 
 function worldOf(nodes = 1): CheckedScheduler {
   const world = new CheckedScheduler(defaultSchedulerConfig({ seed: 5, gates: { timeouts: 'off' } }));
@@ -128,4 +133,30 @@ describe('work', () => {
     expect([byCause.deadline, byCause.late]).toEqual([8 * S, 8 * S]);
     expect(ledgers(world).work.wastedRatio).toBe(1);
   });
+});
+
+test('whatever happens, the books hold finite numbers, and no more waste than was attempted', () => {
+  fc.assert(
+    fc.property(sequenceArbitrary({ absurd: true, shutdown: true, maxLength: 120 }), (steps) => {
+      const world = new CheckedScheduler(defaultSchedulerConfig({ bounds: SMALL_BOUNDS, seed: 7 }));
+      let attemptedUs = 0;
+      world.onAssign = () => {
+        attemptedUs += WORK_US_MAX;
+      };
+      new FuzzPlayer(world).play(steps);
+      const { work, eta } = ledgers(world);
+      const { byCause, ...sums } = work;
+      for (const value of [...Object.values(byCause), ...Object.values(sums)]) {
+        expect(Number.isFinite(value)).toBe(true);
+        expect(value).toBeGreaterThanOrEqual(0);
+      }
+      expect(work.wastedUs).toBeLessThanOrEqual(attemptedUs);
+      for (const { admission, dispatch } of eta.classes) {
+        for (const error of [admission, dispatch]) {
+          if (error !== null) expect(Number.isFinite(error.sum + error.p95 + error.bias)).toBe(true);
+        }
+      }
+    }),
+    { numRuns: 60 },
+  );
 });
