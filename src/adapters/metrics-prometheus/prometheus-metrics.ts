@@ -70,6 +70,8 @@ const SLICE_MS = 3;
 const WAIT_BOUNDS_S = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600,
 ] as const;
+/** Fewer, since there is a set for each class and model. */
+const FIRST_BYTE_BOUNDS_S = [0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300] as const;
 const DISPATCH_BOUNDS_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 1] as const;
 
 export function createPrometheusMetrics(source: MetricsSource): PrometheusMetrics {
@@ -215,7 +217,7 @@ function createTimes(): Record<
 > {
   return {
     request: createHistogram('spillway_request_seconds', WAIT_BOUNDS_S),
-    firstByte: createHistogram('spillway_time_to_first_byte_seconds', WAIT_BOUNDS_S),
+    firstByte: createHistogram('spillway_time_to_first_byte_seconds', FIRST_BYTE_BOUNDS_S),
     queueWait: createHistogram('spillway_queue_wait_seconds', WAIT_BOUNDS_S),
     dispatch: createHistogram('spillway_dispatch_seconds', DISPATCH_BOUNDS_S),
     userFirstByte: createHistogram('spillway_user_first_byte_seconds', WAIT_BOUNDS_S),
