@@ -19,10 +19,10 @@ export function laneCapacity(lane: Lane): Rate {
   return capacity;
 }
 
-/** How long the flow's waiting work in the lane takes at the flow's share, or Infinity without capacity. */
-export function flowWaitUs(lane: Lane, flow: Flow): DurationUs {
-  const queuedUs = lane.queuedUsOf(flow);
-  if (queuedUs === 0) return 0;
+/** How long the flow's waiting work in the lane takes at the flow's share, or Infinity without capacity; but for `ownUs` of it. */
+export function flowWaitUs(lane: Lane, flow: Flow, ownUs: RefUs = 0): DurationUs {
+  const queuedUs = lane.queuedUsOf(flow) - ownUs;
+  if (queuedUs <= 0) return 0;
   const rate = laneCapacity(lane) * lane.shareOf(flow);
   return drainUs(queuedUs, lane.hasGroups ? Math.min(rate, capacityFor(lane, flow)) : rate);
 }

@@ -63,10 +63,22 @@ describe('a task of the first class that would come too late', () => {
 
   test('counts who waits before it in its class: the third in line would be too late', () => {
     const world = busyWorld();
-    for (const id of [2, 3]) world.submit(critical(world, id, { workUs: 8 * S, deadlineAt: 36 * S }));
+    for (const id of [2, 3]) world.submit(critical(world, id, { workUs: 3 * S, deadlineAt: 36 * S }));
     expect(world.asked).toEqual([]);
-    world.submit(critical(world, 4, { workUs: 8 * S, deadlineAt: 36 * S }));
+    world.submit(critical(world, 4, { workUs: 17 * S, deadlineAt: 36 * S }));
     expect(world.asked).toEqual([1]);
+  });
+
+  test('takes no place where more of its flow waits than its gate lets wait, though the gate refuses nothing', () => {
+    for (const [workUs, asked] of [
+      [3 * S, [1]],
+      [6 * S, []],
+    ] as const) {
+      const world = busyWorld({ gates: { 'flow-wait': 'off' } });
+      for (const id of [2, 3]) world.submit(critical(world, id, { workUs, deadlineAt: 36 * S }));
+      world.submit(critical(world, 4, { workUs: 17 * S, deadlineAt: 36 * S }));
+      expect(world.asked).toEqual(asked);
+    }
   });
 
   test('takes no place while its own class alone makes it late, unless it is the most urgent of it', () => {

@@ -9,7 +9,7 @@
  * The victim keeps deadline, place in arrival order and attempts, and the node may get it again: nothing failed.
  */
 import type { DurationUs, RefUs, TaskId } from '../../base/units.ts';
-import { bestServiceUs, isOfFirstClass, laneCapacity } from '../admission/feasibility.ts';
+import { bestServiceUs, flowWaitUs, gateUs, isOfFirstClass, laneCapacity } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import { choose } from '../placement/choose.ts';
 import { isShutFor } from '../placement/eligibility.ts';
@@ -54,8 +54,23 @@ function isTooLate(state: SchedulerState, lane: Lane, task: TaskRecord): boolean
   if (busy === null || roomy !== null) return false;
   const waitingUs = (lane.classes[task.flow.classRecord.index] as LaneClass).workUs - task.workUs;
   const aheadUs: DurationUs = waitingUs === 0 ? 0 : waitingUs / laneCapacity(lane);
-  if (isLateByItsOwnClass(state, lane, { task, aheadUs })) return false;
+  const isMostUrgent = lane.headOf(task.flow) === task;
+  if (
+    !isMostUrgent &&
+    (isFlowOverloaded(state, lane, task) || isLateByItsOwnClass(state, lane, { task, aheadUs }))
+  )
+    return false;
   return !meetsDeadline(state, task, busy.node, busyStartAt + aheadUs);
+}
+
+/**
+ * Whether more of its flow waits before it than the gate per flow would let wait. Then it is its own class that asks for too
+ * much, with the gate off or refusing nothing: there always is one more who would be late, and what is stopped for it was
+ * worked on for nobody. At three times the capacity without gates that was 1.2 % of the fleet, and the first class served 85.5 %
+ * instead of 86.9 %.
+ */
+function isFlowOverloaded(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
+  return flowWaitUs(lane, task.flow, task.workUs) > gateUs(task, state.now, state.config);
 }
 
 /**
@@ -68,7 +83,6 @@ function isLateByItsOwnClass(
   lane: Lane,
   { task, aheadUs }: { readonly task: TaskRecord; readonly aheadUs: DurationUs },
 ): boolean {
-  if (lane.headOf(task.flow) === task) return false;
   return state.now + aheadUs + bestServiceUs(lane, task) * marginOf(state) > task.deadlineAt;
 }
 
