@@ -7,10 +7,11 @@
  */
 import type { MonoUs } from '../../base/units.ts';
 import type { NodeRecord } from '../health/node-record.ts';
-import { TaskRecord } from '../queue/task-record.ts';
+import { NOBODY, TaskRecord } from '../queue/task-record.ts';
 import { type AttemptResult, NO_RETRY, type RejectReason } from '../request/outcome.ts';
 import type { TaskSpec } from '../request/task.ts';
 import type { SchedulerEvent } from '../scheduler/events.ts';
+import { bookAttempt } from '../scheduler/book.ts';
 import { nodeTimerFired } from '../scheduler/marks.ts';
 import { handleNode } from '../scheduler/node-events.ts';
 import { applyConfig, flowOf, type SchedulerRules, type SchedulerState } from '../scheduler/state.ts';
@@ -127,6 +128,8 @@ function pump(state: SchedulerState, turns: Turns, node: NodeRecord): void {
 function end(state: SchedulerState, turns: Turns, task: TaskRecord, result: AttemptResult): void {
   const { node } = task;
   if (node === null) return;
+  const elapsedUs = Math.max(1, state.now - (task.sentAt === 0 ? task.decidedAt : task.sentAt));
+  bookAttempt(state, task, { node, elapsedUs, result, heir: NOBODY });
   node.release(task, state.now);
   task.flow.running -= 1;
   task.flow.classRecord.tally.running -= 1;
@@ -136,9 +139,9 @@ function end(state: SchedulerState, turns: Turns, task: TaskRecord, result: Atte
   } else {
     state.counts.running -= 1;
     if (result.kind === 'ok') {
-      const startedAt = task.sentAt === 0 ? task.decidedAt : task.sentAt;
-      node.learn(task.spec.model, task.workUs, Math.max(1, state.now - startedAt), task.startInflight);
+      node.learn(task.spec.model, task.workUs, elapsedUs, task.startInflight);
       node.verified = true;
+      bookServed(state, task);
       settle(state, task, { kind: 'served' });
     } else if (result.kind === 'aborted') settle(state, task, { kind: 'cancelled' });
     else
@@ -149,6 +152,12 @@ function end(state: SchedulerState, turns: Turns, task: TaskRecord, result: Atte
       });
   }
   pump(state, turns, node);
+}
+
+/** Nothing is aborted here when its deadline passes: a whole answer that comes after it is for nobody. */
+function bookServed({ ledgers, now }: SchedulerState, task: TaskRecord): void {
+  if (!task.spec.stream && now > task.deadlineAt) ledgers.waste.waste('late', task.workUs);
+  else ledgers.waste.usefulUs += task.workUs;
 }
 
 function cancel(state: SchedulerState, turns: Turns, task: TaskRecord): void {

@@ -18,7 +18,7 @@ export const WASTE_CAUSES = [
   'client-left',
   /** It gave its place to a task of the first class. */
   'preempted',
-  /** It ended well after its task had got its outcome. */
+  /** It ended well after its task had got its outcome, or where nothing is aborted for its deadline, after that. */
   'late',
 ] as const;
 export type WasteCause = (typeof WASTE_CAUSES)[number];

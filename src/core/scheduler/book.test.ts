@@ -135,6 +135,19 @@ describe('work', () => {
   });
 });
 
+test('round robin, which aborts nothing for a deadline, wastes what comes after it', () => {
+  const world = new CheckedScheduler(defaultSchedulerConfig({ seed: 5, policy: 'round-robin' }));
+  world.apply({ kind: 'node-registered', node: nodeSpec('n0') });
+  world.now = S;
+  for (const id of [1, 2, 3]) world.submit(taskSpec(id, { workUs: 2 * S, deadlineAt: world.now + 5 * S }));
+  for (const id of [1, 2, 3]) {
+    world.advance(2 * S);
+    world.end(id);
+  }
+  const { usefulUs, byCause } = ledgers(world).work;
+  expect([usefulUs, byCause.late]).toEqual([4 * S, 2 * S]);
+});
+
 test('whatever happens, the books hold finite numbers, and no more waste than was attempted', () => {
   fc.assert(
     fc.property(sequenceArbitrary({ absurd: true, shutdown: true, maxLength: 120 }), (steps) => {
