@@ -2,7 +2,8 @@
  * Unbounded labels (publicly reported as llm-d/llm-d-router#2119): every name that a client makes up becomes a label
  * set, and the process grows until it is killed. A gateway process of its own gets as many distinct names of every
  * kind as fit into some seconds. What a million would do follows from what is asserted: once the names that somebody
- * configured are in the page, not one label set more appears, however many names come.
+ * configured are in the page, not one label set more appears, however many names come. `metrics-page.test.ts` gives the page
+ * itself a million, all of which count as known.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
