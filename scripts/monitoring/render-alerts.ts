@@ -120,7 +120,7 @@ const GUIDE_HEAD = `# Alerts and dashboard
 Rules for Prometheus and a dashboard for Grafana, written from the same typed source as the [metrics](../reference/metrics.md): a rule or
 panel that names a metric or a label which the gateway does not export fails the build.
 
-\`\`\`yaml
+\`\`\`yml
 # prometheus.yml
 rule_files: [spillway/alerts.rules.yml]   # deploy/prometheus/alerts.rules.yml
 scrape_configs:

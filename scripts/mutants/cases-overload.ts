@@ -68,8 +68,8 @@ export const OVERLOAD_CASES: readonly KnownCase[] = [
       removal('who leaves the queue at the deadline counts as a miss', MISSES, [
         edit(
           `${SCHEDULER}/settle.ts`,
-          "if (reason === 'wait-expired') task.ladder?.noteDeadline",
-          "if (reason === 'evicted') task.ladder?.noteDeadline",
+          '    task.ladder?.noteDeadline(task.flow.classRecord.index, false, state.now);\n    tallyExpired(lane, task);\n',
+          '    tallyExpired(lane, task);\n',
         ),
       ]),
       removal('stage 3 refuses', MISSES, [

@@ -115,9 +115,9 @@ export const CASES: readonly KnownCase[] = [
         edits: [
           {
             file: `${SCHEDULER}/attempts.ts`,
-            original: '  correct(task, 0);\n  if (task.isSettled) return forget(state, task);\n',
+            original: '  correct(task, 0);\n  if (result.failure',
             mutated:
-              '  node.learn(task.spec.model, task.workUs, 1_000, 1);\n  correct(task, 0);\n  if (task.isSettled) return forget(state, task);\n',
+              '  node.learn(task.spec.model, task.workUs, 1_000, 1);\n  correct(task, 0);\n  if (result.failure',
           },
         ],
         titles: 'a node that answers at once and serves nothing > gains no speed',

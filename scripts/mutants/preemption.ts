@@ -24,12 +24,12 @@ export const PREEMPTION_MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'let-the-large-jump-the-queue-of-their-class',
-    ['if (isLateByItsOwnClass(state, lane, { task, aheadUs })) return false;', ''],
+    [' || isLateByItsOwnClass(state, lane, { task, aheadUs })', ''],
     `${TOO_LATE} > takes no place`,
   ),
   mutant(
     'keep-the-most-urgent-from-a-place',
-    ['if (lane.headOf(task.flow) === task) return false;', ''],
+    ['lane.headOf(task.flow) === task', 'false'],
     `${TOO_LATE} > takes no place`,
   ),
   mutant(
