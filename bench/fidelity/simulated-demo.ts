@@ -106,7 +106,14 @@ function configOf(plan: DemoPlan, policy: DemoPolicy): SchedulerConfig {
     url: `http://127.0.0.1:${10_000 + index}`,
     hardware: node.statedHardware,
   }));
-  const text = gatewayConfigText({ plan, policy, stateFolder: '', imageNodes, embeddingUrls: [] });
+  const text = gatewayConfigText({
+    plan,
+    policy,
+    imageNodes,
+    stateFolder: '',
+    embeddingUrls: [],
+    journalFolder: '',
+  });
   const resolved = resolveConfig(parse(text));
   if (resolved.kind === 'issues') throw new Error(`The demo's configuration: ${resolved.issues[0]?.rule}`);
   return resolved.config.scheduler;

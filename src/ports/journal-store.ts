@@ -15,10 +15,10 @@ export interface JournalStoreCounters {
 
 export interface JournalStore {
   /**
-   * Takes whole lines for the segment under way. False, and nothing of it is kept, when the buffer is full or an earlier
+   * Takes whole lines, as UTF-8, for the segment under way. False, and nothing of it is kept, when the buffer is full or an earlier
    * write failed: then the segment has a gap, and the next lines belong into another one.
    */
-  append(text: string, lines: number): boolean;
+  append(text: Uint8Array, lines: number): boolean;
   /** What is appended next begins a segment. False while what was taken before still fills the buffer. */
   nextSegment(): boolean;
   counters(): JournalStoreCounters;

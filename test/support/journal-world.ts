@@ -64,8 +64,8 @@ export class JournalWorld extends CheckedScheduler {
     readonly file: string;
     readonly number: number;
   }[] {
-    return this.encoder
-      .take()
+    return Buffer.from(this.encoder.take())
+      .toString()
       .split('\n')
       .slice(0, -1)
       .map((text, index) => ({ kind: 'line', text, file: 'test', number: index + 1 }));

@@ -16,6 +16,8 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+const bytes = (text: string): Uint8Array => Buffer.from(text);
+
 async function kinds(path: string): Promise<string[]> {
   const found: string[] = [];
   for await (const line of readJournal(journalFiles(path)))
@@ -27,8 +29,8 @@ describe('createJournalFile', () => {
   test('writes lines in order, sealed, for its owner alone', async () => {
     const store = createJournalFile({ folder, run: 'r', bytesMax: 1_000_000 });
     expect(store.nextSegment()).toBe(true);
-    expect(store.append('one\ntwo\n', 2)).toBe(true);
-    store.append('drei ü\n', 1);
+    expect(store.append(bytes('one\ntwo\n'), 2)).toBe(true);
+    store.append(bytes('drei ü\n'), 1);
     await store.close();
     expect(await kinds(folder)).toEqual(['one', 'two', 'sealed', 'drei ü', 'sealed']);
     const [file] = journalFiles(folder) as [string];
@@ -39,7 +41,7 @@ describe('createJournalFile', () => {
   test('tells lines that were changed, and an end that was cut', async () => {
     const store = createJournalFile({ folder, run: 'r', bytesMax: 1_000_000 });
     store.nextSegment();
-    store.append('one\n', 1);
+    store.append(bytes('one\n'), 1);
     await store.close();
     const [file] = journalFiles(folder) as [string];
     const text = readFileSync(file, 'utf8');
@@ -54,7 +56,7 @@ describe('createJournalFile', () => {
       const store = createJournalFile({ folder, run, bytesMax: 250 });
       for (let segment = 0; segment < 4; segment++) {
         store.nextSegment();
-        store.append(`${'x'.repeat(99)}\n`, 1);
+        store.append(bytes(`${'x'.repeat(99)}\n`), 1);
       }
       await store.close();
     }
@@ -66,7 +68,7 @@ describe('createJournalFile', () => {
   test('takes nothing beyond its buffer, and nothing of what it refused', async () => {
     const store = createJournalFile({ folder, run: 'r', bytesMax: 1_000_000_000 });
     store.nextSegment();
-    const half = `${'x'.repeat(BUFFER_BYTES_MAX / 2 + 1)}\n`;
+    const half = bytes(`${'x'.repeat(BUFFER_BYTES_MAX / 2 + 1)}\n`);
     expect(store.append(half, 1)).toBe(true);
     expect(store.append(half, 1)).toBe(false);
     expect(store.nextSegment()).toBe(false);
@@ -84,14 +86,14 @@ describe('createJournalFile', () => {
     });
     rmSync(join(folder, 'sub'), { recursive: true });
     store.nextSegment();
-    store.append('lost\nlost too\n', 2);
+    store.append(bytes('lost\nlost too\n'), 2);
     await expect.poll(() => store.counters().linesLost).toBe(2);
     expect(errors[0]).toContain('ENOENT');
-    expect(store.append('refused\n', 1)).toBe(false);
+    expect(store.append(bytes('refused\n'), 1)).toBe(false);
     // The folder is back.
     createJournalFile({ folder: join(folder, 'sub'), run: 'other', bytesMax: 1 });
     expect(store.nextSegment()).toBe(true);
-    expect(store.append('kept\n', 1)).toBe(true);
+    expect(store.append(bytes('kept\n'), 1)).toBe(true);
     await store.close();
     expect(await kinds(join(folder, 'sub'))).toEqual(['kept', 'sealed']);
   });

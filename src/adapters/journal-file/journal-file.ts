@@ -31,7 +31,7 @@ export interface JournalFileOptions {
 
 type Job =
   | { readonly kind: 'segment' }
-  | { readonly kind: 'text'; readonly text: string; readonly lines: number };
+  | { readonly kind: 'text'; readonly text: Uint8Array; readonly lines: number };
 
 export function createJournalFile(options: JournalFileOptions): JournalStore {
   mkdirSync(options.folder, { recursive: true, mode: FOLDER_MODE });
@@ -54,7 +54,7 @@ class JournalFile implements JournalStore {
     this.#options = options;
   }
 
-  append(text: string, lines: number): boolean {
+  append(text: Uint8Array, lines: number): boolean {
     if (this.#hasFailed || this.#isClosed || this.#buffered + text.length > BUFFER_BYTES_MAX) return false;
     this.#buffered += text.length;
     this.#enqueue({ kind: 'text', text, lines });
@@ -112,17 +112,16 @@ class JournalFile implements JournalStore {
     this.#file = await open(join(folder, segmentName(run, this.#segments)), 'wx', FILE_MODE);
   }
 
-  async #write(text: string, lines: number): Promise<void> {
+  async #write(text: Uint8Array, lines: number): Promise<void> {
     this.#buffered -= text.length;
     if (this.#file === undefined) {
       this.#linesLost += lines;
       return;
     }
     try {
-      const bytes = Buffer.from(text, 'utf8');
-      const seal = Buffer.from(`["z",${crc32(bytes)}]\n`, 'latin1');
-      await this.#file.writev([bytes, seal]);
-      this.#bytesWritten += bytes.length + seal.length;
+      const seal = Buffer.from(`["z",${crc32(text)}]\n`, 'latin1');
+      await this.#file.writev([text, seal]);
+      this.#bytesWritten += text.length + seal.length;
     } catch (error) {
       this.#linesLost += lines;
       throw error;

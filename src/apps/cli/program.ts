@@ -124,6 +124,7 @@ Signals: SIGTERM and SIGINT stop it in order (a second one at once), SIGHUP relo
     .description('an outage, twice: round robin, then Spillway (emulated accelerators)')
     .option('--json', 'one JSON document on standard output')
     .option('--quick', 'a few seconds and a few nodes; no verdict')
+    .option('--journal <file>', 'keep the journal of the side of Spillway in this file; see spillway replay')
     .addHelpText('after', '\nExamples:\n  spillway demo --quick\n  spillway demo --json > report.json')
     .action(async (options) => finish(await (await import('../demo/demo.ts')).runDemo(options)));
 }

@@ -5,7 +5,15 @@
  * Processes: this one (view and report), the emulated fleet, two real embedding nodes, the gateway (a new one per
  * policy), the load clients. Exit code 0 only if Spillway's side meets its bounds.
  */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,6 +35,8 @@ export interface DemoOptions {
   readonly seed?: number;
   /** The scenario. Absent: the outage, full or quick. */
   readonly plan?: DemoPlan;
+  /** File that gets the journal of Spillway's side. */
+  readonly journal?: string;
   readonly write?: (text: string) => void;
 }
 
@@ -53,6 +63,7 @@ export async function runDemo(options: DemoOptions = {}): Promise<number> {
       outcomes.push({ name: policy, report: run.report, hasRecovered: run.hasRecovered });
       if (policy === 'spillway') learned = run.learned;
     }
+    if (options.journal !== undefined) keepJournal(stage.journalFolder, options.journal);
     if (json) write(`${JSON.stringify(documentOf(stage.plan.speedup, outcomes))}\n`);
     else tell(view, { stage, outcomes, learned });
     return exitCode(outcomes);
@@ -64,6 +75,12 @@ export async function runDemo(options: DemoOptions = {}): Promise<number> {
     await processes.closeAll();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** The gateway has ended, and with it its journal. */
+function keepJournal(folder: string, file: string): void {
+  const [segment] = readdirSync(folder);
+  if (segment !== undefined) copyFileSync(join(folder, segment), file);
 }
 
 function screenFor(json: boolean, write: (text: string) => void): Screen {
@@ -118,6 +135,7 @@ async function setStage(setting: Setting): Promise<Stage> {
     controlUrl: fleet.controlUrl,
     imageNodes: fleet.nodes.map((node) => ({ id: node.id, url: node.url, hardware: node.statedHardware })),
     embeddingUrls,
+    journalFolder: options.journal === undefined ? '' : join(folder, 'journal'),
   };
 }
 

@@ -12,6 +12,8 @@ export interface GatewayConfigOptions {
   readonly plan: DemoPlan;
   readonly policy: DemoPolicy;
   readonly stateFolder: string;
+  /** Where the gateway keeps a journal; '' for none. */
+  readonly journalFolder: string;
   /** In the order of the plan's nodes. */
   readonly imageNodes: readonly { readonly id: string; readonly url: string; readonly hardware: string }[];
   readonly embeddingUrls: readonly string[];
@@ -21,6 +23,7 @@ export interface GatewayConfigOptions {
 const DRAFT_STEPS = 8;
 /** The default bound of the gate per flow, in emulated time. */
 const FLOW_WAIT_MS = 5_000;
+const JOURNAL_BYTES_MAX = 64 * 1024 ** 3;
 /** Price of an embedding on the machine that runs it, roughly; rates are learned. */
 const EMBEDDING_MS = 34;
 
@@ -66,6 +69,16 @@ export function gatewayConfigText(options: GatewayConfigOptions): string {
     ],
     server: { host: '127.0.0.1', port: 0 },
     state: { folder: options.stateFolder },
+    ...(options.journalFolder === ''
+      ? {}
+      : // One segment, so that it is one file.
+        {
+          journal: {
+            folder: options.journalFolder,
+            segmentBytesMax: JOURNAL_BYTES_MAX,
+            bytesMax: JOURNAL_BYTES_MAX,
+          },
+        }),
   });
 }
 

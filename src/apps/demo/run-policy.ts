@@ -25,6 +25,8 @@ export interface Stage {
   readonly controlUrl: string;
   readonly imageNodes: readonly { readonly id: string; readonly url: string; readonly hardware: string }[];
   readonly embeddingUrls: readonly string[];
+  /** Folder for the journal of Spillway's side; '' for none. */
+  readonly journalFolder: string;
 }
 
 export interface PolicyRun {
@@ -72,7 +74,8 @@ async function startGateway(stage: Stage, policy: DemoPolicy): Promise<RunningGa
   const stateFolder = join(stage.folder, `state-${policy}`);
   mkdirSync(stateFolder, { recursive: true });
   const configFile = join(stage.folder, `${policy}.yaml`);
-  writeFileSync(configFile, gatewayConfigText({ ...stage, policy, stateFolder }));
+  const journalFolder = policy === 'spillway' ? stage.journalFolder : '';
+  writeFileSync(configFile, gatewayConfigText({ ...stage, policy, stateFolder, journalFolder }));
   const gateway = stage.processes.start('apps/cli/main', ['serve', '--json', '--config', configFile]);
   const { dataUrl } = await readyLine<{ dataUrl: string }>(gateway, 'the gateway', GATEWAY_START_MS);
   const watch = createGatewayWatch(dataUrl, stateFolder);

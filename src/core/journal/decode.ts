@@ -29,6 +29,7 @@ type Fingerprints = (taskId: TaskId) => string;
 export class JournalDecoder {
   readonly #names = new Map<number, string>();
   readonly #fingerprints: Fingerprints;
+  #at: MonoUs = 0;
 
   constructor(fingerprints: Fingerprints) {
     this.#fingerprints = fingerprints;
@@ -54,6 +55,7 @@ export class JournalDecoder {
     if (head.format !== JOURNAL_FORMAT)
       return unreadable(`its format is ${head.format}, and this program reads ${JOURNAL_FORMAT}`);
     this.#names.clear();
+    this.#at = head.at;
     return { kind: 'head', head };
   }
 
@@ -70,12 +72,19 @@ export class JournalDecoder {
       case 'd':
         return { kind: 'decision', decision: this.#decision(fields) };
       case 'h':
-        return { kind: 'sample', sample: sampleOf(fields) };
+        return { kind: 'sample', sample: sampleOf(fields, this.#advance(first)) };
       case 'q':
-        return { kind: 'end', at: number(first) };
+        return { kind: 'end', at: this.#advance(first) };
       default:
-        return { kind: 'event', event: this.#event(fields), at: number(first) };
+        this.#advance(first);
+        return { kind: 'event', event: this.#event(fields), at: this.#at };
     }
+  }
+
+  /** The instant of the line: the one before and the time since. */
+  #advance(sinceUs: unknown): MonoUs {
+    this.#at += number(sinceUs);
+    return this.#at;
   }
 
   #event(fields: Fields): SchedulerEvent {
@@ -114,7 +123,7 @@ export class JournalDecoder {
       workUs: number(fields[7]),
       firstByteWorkUs: number(fields[8]),
       bytes: number(fields[9]),
-      deadlineAt: number(fields[10]),
+      deadlineAt: typeof fields[10] === 'string' ? Number(fields[10]) : this.#at + number(fields[10]),
       deadlineWished: (flags & 1) !== 0,
       stream: (flags & 2) !== 0,
       tokens: number(fields[12]),
@@ -214,9 +223,9 @@ function shapeOf(field: unknown): RequestShape {
   };
 }
 
-function sampleOf([, at, events, decisions, hash, counts]: Fields): JournalSample {
+function sampleOf([, , events, decisions, hash, counts]: Fields, at: MonoUs): JournalSample {
   const accounts = Object.fromEntries(
     ACCOUNT_NAMES.map((name, index) => [name, number((counts as Fields)[index])]),
   ) as unknown as Accounts;
-  return { at: number(at), events: number(events), decisions: number(decisions), hash: text(hash), accounts };
+  return { at, events: number(events), decisions: number(decisions), hash: text(hash), accounts };
 }

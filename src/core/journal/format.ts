@@ -19,7 +19,8 @@
  *   h  at, events, decisions, hash, accounts      a sample
  *   q  at                         the journal was closed in order
  *
- * Instants are microseconds on the gateway's own clock. Prompts, keys and addresses are in none of them.
+ * Instants (`at`) are microseconds on the gateway's own clock, told as the time since the one before; the head tells the first.
+ * Deadlines are told from the instant of their line. Prompts, keys and addresses are in none of them.
  */
 import type { MonoUs, WallMs } from '../../base/units.ts';
 import type { SchedulerConfig } from '../config/types.ts';

@@ -15,8 +15,8 @@ class MemoryStore implements JournalStore {
   readonly segments: string[] = [];
   takes = true;
 
-  append(text: string): boolean {
-    if (this.takes) this.segments[this.segments.length - 1] += text;
+  append(text: Uint8Array): boolean {
+    if (this.takes) this.segments[this.segments.length - 1] += Buffer.from(text).toString();
     return this.takes;
   }
 

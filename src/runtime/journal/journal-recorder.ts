@@ -24,7 +24,7 @@ import type { JournalStore } from '../../ports/journal-store.ts';
 import type { CancelTimer, RuntimeClock } from '../clock.ts';
 
 /** A batch leaves at this size, or after this time. */
-const BATCH_CHARS = 64 * 1024;
+const BATCH_BYTES = 64 * 1024;
 const BATCH_MS: DurationMs = 250;
 /** A store that failed is tried again after this time. */
 const RETRY_MS: DurationMs = 5_000;
@@ -64,7 +64,7 @@ export class JournalRecorder extends DecisionSink {
   #events = 0;
   #sampleAfter = SAMPLE_EVENTS;
   #segment = 0;
-  #segmentChars = 0;
+  #segmentBytes = 0;
   #dropped = 0;
   #isRecording = false;
   #isClosed = false;
@@ -131,7 +131,7 @@ export class JournalRecorder extends DecisionSink {
     const now = Math.max(this.#digest.at, this.#clock.nowUs());
     if (this.#isRecording) {
       this.#sample();
-      this.#encoder.end(now);
+      this.#encoder.close(now);
       this.#flush();
     }
     this.#isRecording = false;
@@ -151,7 +151,7 @@ export class JournalRecorder extends DecisionSink {
   }
 
   #pace(): void {
-    if (this.#encoder.chars >= BATCH_CHARS) this.#flush();
+    if (this.#encoder.bytes >= BATCH_BYTES) this.#flush();
     this.#arm();
   }
 
@@ -168,16 +168,16 @@ export class JournalRecorder extends DecisionSink {
   }
 
   #flush(): void {
-    const { lines, chars } = this.#encoder;
-    if (chars === 0) return;
+    const { lines, bytes } = this.#encoder;
+    if (bytes === 0) return;
     const text = this.#encoder.take();
     if (!this.#options.store.append(text, lines)) {
       this.#dropped += lines;
       this.#isRecording = false;
       return;
     }
-    this.#segmentChars += chars;
-    if (this.#segmentChars >= this.#options.segmentBytesMax && this.#options.store.nextSegment())
+    this.#segmentBytes += bytes;
+    if (this.#segmentBytes >= this.#options.segmentBytesMax && this.#options.store.nextSegment())
       this.#begin();
   }
 
@@ -206,7 +206,7 @@ export class JournalRecorder extends DecisionSink {
       ...(isFirst ? {} : { state: this.#state(at) }),
     });
     // A head that is larger than a segment must not end it.
-    this.#segmentChars = -this.#encoder.chars;
+    this.#segmentBytes = -this.#encoder.bytes;
     this.#arm();
   }
 
