@@ -24,7 +24,7 @@ export const PREEMPTION_MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'let-the-large-jump-the-queue-of-their-class',
-    [' || isLateByItsOwnClass(state, lane, { task, aheadUs })', ''],
+    ['(isFlowOverloaded(state, lane, task) || isLateByItsOwnClass(state, lane, { task, aheadUs }))', 'false'],
     `${TOO_LATE} > takes no place`,
   ),
   mutant(
