@@ -24,12 +24,13 @@ export const PREEMPTION_MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'let-the-large-jump-the-queue-of-their-class',
-    ['(isFlowOverloaded(state, lane, task) || isLateByItsOwnClass(state, lane, { task, aheadUs }))', 'false'],
+    [' || isLateByItsOwnClass(state, lane, { task, aheadUs }))', ')'],
     `${TOO_LATE} > takes no place`,
   ),
+  mutant('keep-the-most-urgent-from-a-place', ['!isMostUrgent &&\n    ', ''], `${TOO_LATE} > takes no place`),
   mutant(
-    'keep-the-most-urgent-from-a-place',
-    ['lane.headOf(task.flow) === task', 'false'],
+    'take-places-for-a-flow-that-asks-for-too-much',
+    ['isFlowOverloaded(state, lane, task) || ', ''],
     `${TOO_LATE} > takes no place`,
   ),
   mutant(

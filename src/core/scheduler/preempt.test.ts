@@ -81,11 +81,12 @@ describe('a task of the first class that would come too late', () => {
     }
   });
 
-  test('takes no place while its own class alone makes it late, unless it is the most urgent of it', () => {
+  test('takes no place while its own class alone makes it late, unless it is the most urgent of its flow', () => {
     const world = busyWorld();
-    for (let id = 2; id <= 10; id++)
-      world.submit(critical(world, id, { workUs: 8 * S, deadlineAt: 120 * S }));
-    world.submit(critical(world, 11, { workUs: 60 * S, deadlineAt: 125 * S }));
+    for (let id = 2; id <= 9; id++)
+      world.submit(critical(world, id, { tenant: `t${id}`, workUs: 8 * S, deadlineAt: 120 * S }));
+    world.submit(critical(world, 10, { tenant: 'x', deadlineAt: 110 * S }));
+    world.submit(critical(world, 11, { tenant: 'x', workUs: 60 * S, deadlineAt: 125 * S }));
     expect(world.asked).toEqual([]);
     world.submit(critical(world, 12));
     expect(world.asked).toEqual([1]);
