@@ -35,7 +35,8 @@ export default defineConfig({
           setupFiles: ['scripts/test-setup.ts'],
           // Two cores: sockets, child processes and load of one file must not disturb another's.
           fileParallelism: false,
-          testTimeout: 60_000,
+          // Tests wait for conditions; the limit is for what hangs, and a machine that is busy elsewhere is not that.
+          testTimeout: 120_000,
           hookTimeout: 60_000,
           sequence: { groupOrder: 1 },
         },
