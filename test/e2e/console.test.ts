@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createFixture } from '../integration/cli-fixture.ts';
+import { completion, sendJson } from '../integration/edge-fixture.ts';
 import { browserPath } from '../support/browser.ts';
 import { IMAGE_MODEL, imageNodes, imageProfile, nodeAt, open, sendMany } from '../support/case-bench.ts';
 import { consoleSuite, expectNoComplaints, STEP_MS_MAX } from './console-bench.ts';
@@ -62,6 +63,26 @@ describe.skipIf(browserPath() === undefined)('the console', () => {
     await page.getByText(/b: .*1 of 1 slots/).waitFor();
     await expect.poll(() => waiting.textContent(), { timeout: STEP_MS_MAX }).toBe('0');
     expect((await spike).filter(({ answer }) => answer?.status === 200)).toHaveLength(40);
+    expectNoComplaints(opened);
+  });
+
+  test('shows what a detector found, on what evidence, and what to do', async () => {
+    const node = await suite.bench.vllm((res) => sendJson(res, 200, completion('hello')));
+    const started = await suite.bench.gateway({
+      nodes: [nodeAt('one', node, { protocol: 'vllm' })],
+      health: { reconcileMs: 500, suspectLeaseMs: 1_000 },
+    });
+    const opened = await suite.open(started);
+    const { page } = opened;
+    await opened.logIn();
+    await page.getByText(/^Nothing found; \d+ detectors look/).waitFor();
+    await expect.poll(() => node.reads, { timeout: STEP_MS_MAX }).toBeGreaterThan(1);
+    node.page = 'missing';
+    const finding = page.getByRole('listitem').filter({ hasText: 'stale-readings' });
+    await finding.getByText('What to do:').waitFor({ timeout: 2 * STEP_MS_MAX });
+    await finding.getByText('node one').waitFor();
+    await finding.getByText('Evidence').click();
+    await finding.getByText('docs/signals/stale-readings.md').waitFor();
     expectNoComplaints(opened);
   });
 
@@ -153,6 +174,23 @@ describe.skipIf(browserPath() === undefined)('the console', () => {
       .poll(() => value.getByRole('cell').first().textContent(), { timeout: STEP_MS_MAX })
       .toBe('1');
     expect(await value.textContent()).toContain('spillway.yaml:');
+    expectNoComplaints(opened);
+  });
+
+  test('says when the gateway is gone, and goes on by itself when it is back', async () => {
+    const fixture = createFixture();
+    suite.bench.onEnd(() => fixture.end());
+    const first = await fixture.serve(['--port', '0', '--node', 'http://127.0.0.1:9']);
+    const { adminUrl, adminTokenFile } = first.document;
+    const opened = await suite.open({ adminUrl, adminToken: readFileSync(adminTokenFile, 'utf8').trim() });
+    const { page } = opened;
+    await opened.logIn();
+    first.child.kill('SIGKILL');
+    await first.ended();
+    await page.getByRole('status').filter({ hasText: 'Not connected' }).waitFor();
+    await fixture.serve(['--port', new URL(adminUrl).port, '--node', 'http://127.0.0.1:9']);
+    await page.getByText('Live', { exact: true }).waitFor();
+    await page.getByText(/^1 node: /).waitFor();
     expectNoComplaints(opened);
   });
 });

@@ -6,8 +6,17 @@ import type { StartedGateway } from '../../src/apps/gateway/start-gateway.ts';
 import type { Picture, WatchedFleet } from '../../src/edge/admin/picture.ts';
 import { createWatch, type Watch, WATCH_VIEWERS_MAX, type WatchLimits } from '../../src/edge/admin/watch.ts';
 import type { Gateway, NodeRow } from '../../src/runtime/contract.ts';
-import { type CaseBench, createCaseBench, nodeAt, open, within } from '../support/case-bench.ts';
+import {
+  type CaseBench,
+  createCaseBench,
+  isServed,
+  nodeAt,
+  open,
+  sendMany,
+  within,
+} from '../support/case-bench.ts';
 import { call } from './cli-fixture.ts';
+import { completion, sendJson } from './edge-fixture.ts';
 
 let bench: CaseBench;
 
@@ -178,12 +187,14 @@ async function startWide(
   return { url: `http://127.0.0.1:${port}`, watch: wide, sockets, looks: () => looks };
 }
 
+const HEAD_OF_ASK = 'GET /watch?everyMs=2 HTTP/1.1\r\nhost: localhost\r\n\r\n';
+
 /** Asks for the stream and never reads a byte. */
-function hang(url: string, everyMs: number): Socket {
+function hang(url: string, head: string): Socket {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   socket.pause();
   socket.on('error', () => undefined);
-  socket.write(`GET /watch?everyMs=${everyMs} HTTP/1.1\r\nhost: localhost\r\n\r\n`);
+  socket.write(head);
   bench.onEnd(() => void socket.destroy());
   return socket;
 }
@@ -195,7 +206,7 @@ describe('a viewer that does not read', () => {
       watch: wide,
       sockets,
     } = await startWide({ everyMsMin: 2, stallMsMax: 600_000, shareMax: 1 });
-    hang(url, 2);
+    hang(url, HEAD_OF_ASK);
     await within(5_000, 'it watches', () => wide.viewers === 1);
     const [held] = sockets as [Socket];
     await within(30_000, 'its socket is full', () => held.writableLength > 0 && held.bytesWritten > 0);
@@ -220,13 +231,31 @@ describe('a viewer that does not read', () => {
 
   test('is cut after a while, and takes nobody with it', async () => {
     const { url, watch: wide, sockets } = await startWide({ everyMsMin: 2, stallMsMax: 200, shareMax: 1 });
-    hang(url, 2);
+    hang(url, HEAD_OF_ASK);
     await within(5_000, 'it watches', () => wide.viewers === 1);
     const other = await watch(url, '', '?everyMs=2');
     await within(30_000, 'it is cut', () => wide.viewers === 1 && sockets[0]?.destroyed === true);
     const seen = other.pictures().length;
     await within(5_000, 'the other sees more', () => other.pictures().length > seen);
     other.leave();
+  });
+
+  test('keeps no request waiting, however many of them there are', async () => {
+    const node = await bench.node((res) => sendJson(res, 200, completion('hello')));
+    const started = await bench.gateway({ nodes: [nodeAt('one', node, { slots: 8 })] });
+    const head = `GET /spillway/v1/watch?everyMs=250 HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${started.adminToken}\r\n\r\n`;
+    for (let i = 0; i < WATCH_VIEWERS_MAX; i++) hang(started.adminUrl, head);
+    await within(5_000, 'all of them watch', async () => {
+      const next = await watch(started.adminUrl, started.adminToken);
+      next.leave();
+      return next.status === 503;
+    });
+    const answers = await sendMany(bench.client(started.dataUrl), {
+      count: 200,
+      concurrency: 8,
+      wish: () => ({}),
+    });
+    expect(answers.every(isServed)).toBe(true);
   });
 
   test('a picture is rendered once for all viewers', async () => {

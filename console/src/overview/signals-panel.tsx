@@ -56,7 +56,7 @@ function Findings({ page }: { readonly page: SignalsPage }): JSX.Element {
 }
 
 function Finding({ signal }: { readonly signal: Signal }): JSX.Element {
-  const { severity, subject, evidence, says, remedy, since } = signal;
+  const { severity, subject, evidence, says, remedy, since, docs } = signal;
   return (
     <li class={`signal ${severity}`}>
       <p>
@@ -79,6 +79,9 @@ function Finding({ signal }: { readonly signal: Signal }): JSX.Element {
             </div>
           ))}
         </dl>
+        <p class="quiet">
+          Its rule: <code>{docs}</code>
+        </p>
       </details>
     </li>
   );
