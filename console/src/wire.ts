@@ -171,12 +171,6 @@ export interface WireNode {
   readonly ejectedForMs: number;
 }
 
-export interface NodesPage {
-  readonly nodes: readonly WireNode[];
-  readonly total: number;
-  readonly next: string | null;
-}
-
 export interface ConfigPage {
   readonly config: Readonly<Record<string, unknown>>;
   readonly origins: Readonly<Record<string, string>>;

@@ -1,68 +1,79 @@
-/** The nodes, and what an operator does to them: cordon, uncordon, drain. */
+/**
+ * The nodes, from the live picture: a list that asked for all of them again and again would cost the gateway more than
+ * serving does. What a picture does not tell is asked for when a node is opened.
+ */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { call } from '../api.ts';
 import { span } from '../format.ts';
-import { Confirm } from '../parts/confirm.tsx';
-import { usePolled } from '../parts/use-polled.ts';
-import type { NodesPage, WireNode } from '../wire.ts';
+import { useLive } from '../live/use-live.ts';
+import type { Fleet, NodeRow } from '../wire.ts';
+import { NodeDialog } from './node-dialog.tsx';
 
-const EVERY_MS = 2_000;
-/** More rows than anybody reads; the rest is found by name. */
+/** More rows than anybody reads; the rest is found by name or state. */
 const SHOWN_MAX = 100;
-const ASKED_MAX = 10_000;
 
 export function Nodes({ find }: { readonly find: string }): JSX.Element {
-  const page = usePolled<NodesPage>(`/nodes?limit=${ASKED_MAX}`, EVERY_MS);
+  const { fleet, picture } = useLive();
   const [wanted, setWanted] = useState(find);
+  const [opened, setOpened] = useState('');
   const [said, setSaid] = useState('');
-  const all = page.value?.nodes ?? [];
-  const matching = all.filter((node) => matches(node, wanted));
+  const rows = fleet !== undefined && picture?.nodes.fleet === fleet.fleet ? picture.nodes.rows : [];
+  const places = fleet === undefined ? [] : matching(fleet, rows, wanted);
+  const text = wanted.trim();
   return (
     <>
       <h1>Nodes</h1>
       <form class="line" onSubmit={(event) => event.preventDefault()}>
-        <label for="find-node">Find by id, state or model</label>
+        <label for="find-node">Find by id or state</label>
         <input
           id="find-node"
           autocomplete="off"
           value={wanted}
           onInput={(event) => setWanted(event.currentTarget.value)}
         />
+        {places.length > 0 || text === '' ? null : (
+          // The picture of a very large fleet does not have all of its nodes.
+          <button type="button" onClick={() => setOpened(text)}>
+            Open {text}
+          </button>
+        )}
       </form>
-      <p role="status">{said || page.problem}</p>
-      {page.value === undefined ? (
-        <p class="quiet">Asking the gateway.</p>
+      <p role="status">{said}</p>
+      {fleet === undefined ? (
+        <p class="quiet">Waiting for the first picture.</p>
       ) : (
-        <NodeTable
-          nodes={matching.slice(0, SHOWN_MAX)}
-          caption={`${Math.min(SHOWN_MAX, matching.length)} of ${matching.length} that match, of ${page.value.total}`}
-          onDone={(text) => {
-            setSaid(text);
-            page.refresh();
-          }}
-        />
+        <NodeTable fleet={fleet} rows={rows} places={places} onOpen={setOpened} />
       )}
+      {opened === '' ? null : <NodeDialog id={opened} onSaid={setSaid} onClose={() => setOpened('')} />}
     </>
   );
 }
 
-function matches({ id, state, models }: WireNode, wanted: string): boolean {
+function matching(fleet: Fleet, rows: readonly NodeRow[], wanted: string): readonly number[] {
   const text = wanted.trim().toLowerCase();
-  return text === '' || [id, state, ...models].some((part) => part.toLowerCase().includes(text));
+  const places = rows.map((_, place) => place);
+  if (text === '') return places;
+  return places.filter((place) => {
+    const state = fleet.states[rows[place]?.[0] ?? -1] ?? '';
+    return state === text || (fleet.ids[place] ?? '').toLowerCase().includes(text);
+  });
 }
 
 interface NodeTableProps {
-  readonly nodes: readonly WireNode[];
-  readonly caption: string;
-  onDone(said: string): void;
+  readonly fleet: Fleet;
+  readonly rows: readonly NodeRow[];
+  readonly places: readonly number[];
+  onOpen(id: string): void;
 }
 
-function NodeTable({ nodes, caption, onDone }: NodeTableProps): JSX.Element {
+function NodeTable({ fleet, rows, places, onOpen }: NodeTableProps): JSX.Element {
+  const shown = places.slice(0, SHOWN_MAX);
   return (
     <div class="table-scroll" tabIndex={0} role="group" aria-label="Nodes">
       <table>
-        <caption>{caption}</caption>
+        <caption>
+          {shown.length} of {places.length} that match, of {fleet.total}
+        </caption>
         <thead>
           <tr>
             <th scope="col">Node</th>
@@ -71,31 +82,18 @@ function NodeTable({ nodes, caption, onDone }: NodeTableProps): JSX.Element {
             <th scope="col">In flight</th>
             <th scope="col">Health</th>
             <th scope="col">Rate</th>
-            <th scope="col">Hardware</th>
-            <th scope="col">Models</th>
-            <th scope="col">Change</th>
+            <th scope="col">More</th>
           </tr>
         </thead>
         <tbody>
-          {nodes.map((node) => (
-            <tr key={node.id}>
-              <th scope="row">{node.id}</th>
-              <td>
-                {node.state}
-                {node.ejectedForMs > 0 ? ` for ${span(node.ejectedForMs)}` : ''}
-              </td>
-              <td class="number">{span(node.drainMs)}</td>
-              <td class="number">
-                {node.inflight}/{node.slots ?? '?'}
-              </td>
-              <td class="number">{node.health.toFixed(2)}</td>
-              <td class="number">{node.rate?.toPrecision(3) ?? 'unknown'}</td>
-              <td>{node.hardware}</td>
-              <td>{node.models.join(', ')}</td>
-              <td>
-                <NodeActions node={node} onDone={onDone} />
-              </td>
-            </tr>
+          {shown.map((place) => (
+            <NodeLine
+              key={fleet.ids[place]}
+              id={fleet.ids[place] ?? ''}
+              fleet={fleet}
+              row={rows[place] as NodeRow}
+              onOpen={onOpen}
+            />
           ))}
         </tbody>
       </table>
@@ -103,73 +101,33 @@ function NodeTable({ nodes, caption, onDone }: NodeTableProps): JSX.Element {
   );
 }
 
-interface Action {
-  readonly name: string;
-  readonly body: Readonly<Record<string, boolean>>;
-  readonly means: string;
-  readonly done: string;
+interface NodeLineProps {
+  readonly id: string;
+  readonly fleet: Fleet;
+  readonly row: NodeRow;
+  onOpen?(id: string): void;
 }
 
-const CORDON: Action = {
-  name: 'Cordon',
-  body: { cordoned: true },
-  means: 'It gets no new request. What runs on it goes on.',
-  done: 'is cordoned',
-};
-const UNCORDON: Action = {
-  name: 'Uncordon',
-  body: { cordoned: false },
-  means: 'It gets requests again.',
-  done: 'gets requests again',
-};
-const DRAIN: Action = {
-  name: 'Drain',
-  body: { draining: true },
-  means: 'It gets no new request, finishes what runs, and is then free to be taken away.',
-  done: 'drains',
-};
-const UNDRAIN: Action = {
-  name: 'Stop draining',
-  body: { draining: false },
-  means: 'It gets requests again.',
-  done: 'does not drain any more',
-};
-
-function NodeActions({ node, onDone }: { readonly node: WireNode; onDone(said: string): void }): JSX.Element {
-  const [asked, setAsked] = useState<Action>();
-  const carryOut = async (action: Action): Promise<void> => {
-    const answer = await call(`/nodes/${encodeURIComponent(node.id)}`, {
-      method: 'PATCH',
-      body: action.body,
-    });
-    onDone(answer.kind === 'value' ? `${node.id} ${action.done}.` : answer.problem.detail);
-  };
-  const actions = [node.cordoned ? UNCORDON : CORDON, node.draining ? UNDRAIN : DRAIN];
+/** Also for the overview, which opens nothing. */
+export function NodeLine({ id, fleet, row, onOpen }: NodeLineProps): JSX.Element {
+  const [state, drainMs, health, inflight, slots, rate] = row;
   return (
-    <>
-      {actions.map((action) => (
-        <button
-          key={action.name}
-          type="button"
-          aria-label={`${action.name} ${node.id}`}
-          onClick={() => setAsked(action)}
-        >
-          {action.name}
-        </button>
-      ))}
-      {asked === undefined ? null : (
-        <Confirm
-          title={`${asked.name} ${node.id}?`}
-          action={asked.name}
-          onConfirm={() => void carryOut(asked)}
-          onClose={() => setAsked(undefined)}
-        >
-          <p>{asked.means}</p>
-          <p>
-            {node.inflight} {node.inflight === 1 ? 'request runs' : 'requests run'} on it now.
-          </p>
-        </Confirm>
+    <tr>
+      <th scope="row">{id}</th>
+      <td>{fleet.states[state]}</td>
+      <td class="number">{span(drainMs)}</td>
+      <td class="number">
+        {inflight}/{slots ?? '?'}
+      </td>
+      <td class="number">{health.toFixed(2)}</td>
+      <td class="number">{rate ?? 'unknown'}</td>
+      {onOpen === undefined ? null : (
+        <td>
+          <button type="button" aria-label={`Open ${id}`} onClick={() => onOpen(id)}>
+            Open
+          </button>
+        </td>
       )}
-    </>
+    </tr>
   );
 }

@@ -8,6 +8,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { count, span } from '../format.ts';
 import type { Live } from '../live/live.ts';
 import { useLive, useLiveSource } from '../live/use-live.ts';
+import { NodeLine } from '../nodes/nodes.tsx';
 import { themeNow } from '../theme.ts';
 import type { Fleet, NodeRow } from '../wire.ts';
 import { drawMap } from './draw-map.ts';
@@ -180,7 +181,7 @@ function SlowestNodes({ selected }: { readonly selected: number }): JSX.Element 
         </thead>
         <tbody>
           {places.map((place) => (
-            <SlowRow key={place} id={fleet.ids[place] ?? ''} fleet={fleet} row={rows[place] as NodeRow} />
+            <NodeLine key={place} id={fleet.ids[place] ?? ''} fleet={fleet} row={rows[place] as NodeRow} />
           ))}
         </tbody>
       </table>
@@ -199,26 +200,4 @@ function slowest(rows: readonly NodeRow[]): number[] {
     if (places.length > SLOWEST_SHOWN) places.pop();
   });
   return places;
-}
-
-interface SlowRowProps {
-  readonly id: string;
-  readonly fleet: Fleet;
-  readonly row: NodeRow;
-}
-
-function SlowRow({ id, fleet, row }: SlowRowProps): JSX.Element {
-  const [state, drainMs, health, inflight, slots, rate] = row;
-  return (
-    <tr>
-      <th scope="row">{id}</th>
-      <td>{fleet.states[state]}</td>
-      <td class="number">{span(drainMs)}</td>
-      <td class="number">
-        {inflight}/{slots ?? '?'}
-      </td>
-      <td class="number">{health.toFixed(2)}</td>
-      <td class="number">{rate ?? 'unknown'}</td>
-    </tr>
-  );
 }
