@@ -455,6 +455,15 @@ function tellMemory(simulation: Simulation, use: number, onlyNode: number): void
   simulation.at(S, tell);
 }
 
+/** A day and a night without any fault: a quarter of the capacity at four, 85 % of it at sixteen o'clock. */
+export function healthyDay(hours: number): Scenario {
+  const course = Array.from({ length: hours * 12 }, (_, nth) => ({
+    from: nth * 5 * MIN,
+    times: 0.55 - 0.3 * Math.cos((2 * Math.PI * (nth / 12 - 4)) / 24),
+  }));
+  return scene({ name: 'healthy', spanUs: hours * 60 * MIN, drainUs: 0, streams: [traffic({ course }, 1)] });
+}
+
 export function runCase(one: SignalCase, seed: number): SignalsReport {
   const { scenario, policy = 'spillway', prepare } = one;
   const spec = policySpec({ policy, config: scenario.config });
