@@ -118,7 +118,8 @@ function writeReference(text: string): void {
   const [begin, end] = MARKS;
   const from = page.indexOf(begin);
   const until = page.indexOf(end);
-  if (from < 0 || until < from) throw new Error(`Could not find the marks of the matrix in ${REFERENCE.pathname}`);
+  if (from < 0 || until < from)
+    throw new Error(`Could not find the marks of the matrix in ${REFERENCE.pathname}`);
   writeFileSync(REFERENCE, `${page.slice(0, from)}${begin}\n${text}\n${page.slice(until)}`);
 }
 

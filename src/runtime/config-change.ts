@@ -34,6 +34,7 @@ export function mergeConfig(current: GatewayConfig, next: GatewayConfig): Config
   if (current.scheduler.policy !== next.scheduler.policy) needsRestart.push('policy');
   if (differs(current.tracing, next.tracing)) needsRestart.push('tracing');
   if (differs(current.journal, next.journal)) needsRestart.push('journal');
+  if (differs(current.signals, next.signals)) needsRestart.push('signals');
   // Whether keys are asked for decides where the gateway may listen.
   const isOpen = (config: GatewayConfig): boolean => config.tenants.length === 0;
   if (isOpen(current) !== isOpen(next)) needsRestart.push('tenants');
@@ -44,6 +45,7 @@ export function mergeConfig(current: GatewayConfig, next: GatewayConfig): Config
     state: current.state,
     tracing: current.tracing,
     journal: current.journal,
+    signals: current.signals,
     tenants: isOpen(current) === isOpen(next) ? next.tenants : current.tenants,
   };
   return { config: Object.freeze(config), needsRestart };

@@ -140,6 +140,7 @@ function assemble(options: GatewayOptions): Parts {
   const signals = watchSignals({
     scheduler: options.scheduler,
     clock,
+    sampleMs: options.config.signals.sampleMs,
     outside() {
       const userSide = options.userSide?.(clock.nowUs());
       return {

@@ -1,14 +1,15 @@
-/** Takes a sample of the scheduler once a second and shows it to the detectors. Owns its timer. */
+/** Takes a sample of the scheduler once a second, or as configured, and shows it to the detectors. Owns its timer. */
 import type { DurationMs } from '../base/units.ts';
 import type { Scheduler } from '../core/scheduler/contract.ts';
 import { type OutsideSample, Signals, type SignalsView } from '../core/signals/index.ts';
 import type { CancelTimer, RuntimeClock } from './clock.ts';
 
-const SAMPLE_MS: DurationMs = 1_000;
+const MS_PER_S = 1_000;
 
 export interface SignalsWatchOptions {
   readonly scheduler: Pick<Scheduler, 'sample'>;
   readonly clock: RuntimeClock;
+  readonly sampleMs: DurationMs;
   /** What the scheduler cannot know. */
   readonly outside: () => OutsideSample;
 }
@@ -18,14 +19,14 @@ export interface SignalsWatch {
   stop(): void;
 }
 
-export function watchSignals({ scheduler, clock, outside }: SignalsWatchOptions): SignalsWatch {
-  const signals = new Signals();
+export function watchSignals({ scheduler, clock, sampleMs, outside }: SignalsWatchOptions): SignalsWatch {
+  const signals = new Signals(sampleMs / MS_PER_S);
   let cancel: CancelTimer | undefined;
   const look = (): void => {
     signals.observe({ ...scheduler.sample(clock.nowUs()), outside: outside() });
-    cancel = clock.after(SAMPLE_MS, look);
+    cancel = clock.after(sampleMs, look);
   };
-  cancel = clock.after(SAMPLE_MS, look);
+  cancel = clock.after(sampleMs, look);
   return {
     view: () => signals.view(),
     stop() {

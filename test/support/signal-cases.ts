@@ -143,7 +143,7 @@ export const SIGNAL_CASES: readonly SignalCase[] = [
   {
     fault: 'readings of idle nodes go on saying that they are full',
     raises: ['phantom-starvation'],
-    mayRaise: ['latched-gate', 'memory-hoarding'],
+    mayRaise: ['latched-gate', 'memory-hoarding', 'queue-growth', 'silent-overload'],
     at: FAULT_AT,
     withinUs: MIN,
     scenario: scene({ spanUs: 8 * MIN, streams: [traffic({}, 0.5)] }),
@@ -359,8 +359,8 @@ export const SIGNAL_CASES: readonly SignalCase[] = [
         traffic({ classes: [{ name: 'normal', share: 1, deadlineUs: 10 * MIN }] }),
         traffic({
           name: 'rare',
-          arrivals: { kind: 'poisson', rate: { kind: 'per-second', perSecond: 0.5 } },
-          course: [{ from: FAULT_AT, times: 3 }],
+          arrivals: { kind: 'poisson', rate: { kind: 'per-second', perSecond: 0.1 } },
+          course: [{ from: FAULT_AT, times: 15 }],
           classes: [{ name: 'normal', share: 1, deadlineUs: 10 * MIN }],
           models: [{ id: 'rare', share: 1 }],
         }),

@@ -310,6 +310,7 @@ export const configSchema: z.ZodObject<Shape> = z
       })
       .meta({ description: 'Beacons of browsers: what users saw.' })
       .optional(),
+    signals: z.strictObject(section('signals')).optional(),
     journal: z
       .strictObject({
         folder: text('Folder of the journal of everything that happens; empty: none is kept.').optional(),

@@ -147,6 +147,7 @@ function addSimulate(program: Command, finish: Finish): void {
     .option('--trace <file>', 'recorded traffic, for streams that follow a trace')
     .option('--workers <count>', 'runs at once (default: one per core)', count)
     .option('--compare', 'the first policy against each other one, user by user, and all against an oracle')
+    .option('--signals', 'what the detectors of silent failures would have found, and when')
     .option('--report <folder>', 'write a page with plots (index.html) and the numbers (results.json) there')
     .option('--json', 'one JSON document on standard output')
     .addHelpText('after', SIMULATE_HELP)

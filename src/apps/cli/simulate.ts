@@ -12,6 +12,7 @@ import { type PlannedVariant, readScenario, type ScenarioPlan } from '../simulat
 import { runPlan } from '../simulate/run-plan.ts';
 import { compareText } from './compare-text.ts';
 import { CliError, DONE, FAILED, USAGE } from './exit.ts';
+import { signalsTexts } from './signals-text.ts';
 import { say, sayJson, table, terminalWidth, warn } from './output.ts';
 import { createProgress } from './progress.ts';
 import { refuseIssues } from './read-or-refuse.ts';
@@ -26,6 +27,7 @@ export interface SimulateOptions {
   readonly json?: boolean;
   readonly report?: string;
   readonly compare?: boolean;
+  readonly signals?: boolean;
   readonly list?: boolean;
   readonly workers?: number;
 }
@@ -37,8 +39,8 @@ export async function simulate(file: string | undefined, options: SimulateOption
   const plan = planOf(file, options);
   warnOfTraces(plan);
   const progress = createProgress(process.stderr);
-  const { workers, compare: keepsUsers } = options;
-  const ran = await runPlan(plan, { workers, keepsUsers, onProgress: progress.update });
+  const { workers, compare: keepsUsers, signals: watchesSignals } = options;
+  const ran = await runPlan(plan, { workers, keepsUsers, watchesSignals, onProgress: progress.update });
   progress.end();
   const results = keepsUsers === true ? withComparisons(ran) : ran;
   const verdicts = judgeBars(plan.bars, results);
@@ -117,6 +119,7 @@ function resultsText(results: SimulationResults, verdicts: readonly Verdict[]): 
     `${name} (${seedsText})${about === '' ? '' : `\n${about.trim()}`}`,
     ...results.variants.flatMap((variant) => [
       variantText(variant),
+      ...signalsTexts(variant, seed),
       ...(variant.compare === undefined ? [] : [compareText(variant.compare, { seed })]),
     ]),
   ];

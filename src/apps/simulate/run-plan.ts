@@ -12,13 +12,15 @@ export interface RunPlanOptions {
   readonly workers?: number | undefined;
   /** Whether what became of each user is kept, for the first seed. */
   readonly keepsUsers?: boolean | undefined;
+  /** Whether the detectors of silent failures look on, in every run. */
+  readonly watchesSignals?: boolean | undefined;
   readonly onProgress: (done: number, total: number) => void;
 }
 
 /** Variants that lack a trace are left out; who calls has said so. */
 export async function runPlan(
   plan: ScenarioPlan,
-  { workers, keepsUsers, onProgress }: RunPlanOptions,
+  { workers, keepsUsers, watchesSignals = false, onProgress }: RunPlanOptions,
 ): Promise<SimulationResults> {
   const { name, about, seed, seeds } = plan;
   const variants = plan.variants.filter(({ lacksTrace }) => lacksTrace.length === 0);
@@ -29,8 +31,8 @@ export async function runPlan(
     const unsampled = { ...scenario, sampleUs: 0 };
     return scenario.policies.flatMap((policy) =>
       Array.from({ length: seeds }, (_, nth): RunRequest => {
-        if (nth > 0) return { scenario: unsampled, policy, seed: seed + nth };
-        return { scenario, policy, seed, usersMax: Math.min(USERS_LOGGED_MAX, usersMax) };
+        if (nth > 0) return { scenario: unsampled, policy, seed: seed + nth, watchesSignals };
+        return { scenario, policy, seed, usersMax: Math.min(USERS_LOGGED_MAX, usersMax), watchesSignals };
       }),
     );
   });
@@ -45,7 +47,14 @@ export async function runPlan(
       const own = results.slice(at, (at += seeds));
       const [first] = own;
       const reports = own.map(({ report }) => report);
-      return { name: policy.name, reports, samples: first?.samples, users: first?.users };
+      const signals = own.flatMap((result) => (result.signals === undefined ? [] : [result.signals]));
+      return {
+        name: policy.name,
+        reports,
+        samples: first?.samples,
+        users: first?.users,
+        signals: watchesSignals ? signals : undefined,
+      };
     }),
   }));
   return { name, about, seed, seeds, variants: ran };

@@ -97,6 +97,7 @@ const SECTIONS = [
   'timeouts',
   'idempotency',
   'journal',
+  'signals',
   'server',
   'survival',
   'tracing',

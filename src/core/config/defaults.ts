@@ -23,6 +23,7 @@ import type {
   RumConfig,
   SchedulerConfig,
   ServerConfig,
+  SignalsConfig,
   StateConfig,
   SurvivalConfig,
   TimeoutsConfig,
@@ -229,6 +230,8 @@ export const DEFAULT_JOURNAL: JournalConfig = Object.freeze({
   bytesMax: defaultOf('journal.bytesMax'),
 });
 
+export const DEFAULT_SIGNALS: SignalsConfig = Object.freeze({ sampleMs: defaultOf('signals.sampleMs') });
+
 /** Sections may be given in part: the rest is filled with defaults. */
 export interface SchedulerOverrides extends Partial<Omit<SchedulerConfig, SchedulerSection>> {
   readonly bounds?: Partial<BoundsConfig>;
@@ -265,6 +268,7 @@ export interface GatewayOverrides extends Partial<Pick<GatewayConfig, 'tenants' 
   readonly rum?: Partial<RumConfig>;
   readonly state?: Partial<StateConfig>;
   readonly journal?: Partial<JournalConfig>;
+  readonly signals?: Partial<SignalsConfig>;
 }
 
 /**
@@ -310,6 +314,7 @@ export function defaultGatewayConfig(overrides: GatewayOverrides = {}): GatewayC
     rum: Object.freeze({ ...DEFAULT_RUM, ...overrides.rum }),
     state: Object.freeze({ ...DEFAULT_STATE, ...overrides.state }),
     journal: Object.freeze({ ...DEFAULT_JOURNAL, ...overrides.journal }),
+    signals: Object.freeze({ ...DEFAULT_SIGNALS, ...overrides.signals }),
     tenants: overrides.tenants ?? [],
     nodes: overrides.nodes ?? [],
   });

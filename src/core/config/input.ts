@@ -13,6 +13,7 @@ import type {
   HealthConfig,
   IdempotencyConfig,
   JournalConfig,
+  SignalsConfig,
   KeyConfig,
   LimitsConfig,
   LadderConfig,
@@ -142,6 +143,7 @@ export interface ConfigInput {
   readonly tracing?: Partially<TracingConfig> | undefined;
   readonly rum?: Partially<RumConfig> | undefined;
   readonly journal?: Partially<JournalConfig> | undefined;
+  readonly signals?: Partially<SignalsConfig> | undefined;
   readonly state?: { readonly folder?: string | undefined } | undefined;
 }
 

@@ -14,6 +14,7 @@ import {
   DEFAULT_LADDER,
   DEFAULT_IDEMPOTENCY,
   DEFAULT_JOURNAL,
+  DEFAULT_SIGNALS,
   DEFAULT_PLACEMENT,
   DEFAULT_PROFILE,
   DEFAULT_PREEMPTION,
@@ -83,6 +84,7 @@ function build(input: ConfigInput, memoryLimitBytes: Bytes): GatewayConfig {
     rum: fill(DEFAULT_RUM, input.rum),
     state: fill(DEFAULT_STATE, input.state),
     journal: fill(DEFAULT_JOURNAL, input.journal),
+    signals: fill(DEFAULT_SIGNALS, input.signals),
     tenants: present(input.tenants).map((entry) => buildTenant(entry, scheduler)),
     nodes: present(input.nodes).map(buildNode),
   };

@@ -10,6 +10,7 @@ import { DAY_MS, GIB, KIB, MIB, PART, real, type Setting, UNIT_SHARE, whole } fr
 import { PREEMPTION, type PreemptionSetting } from './settings-preemption.ts';
 import { IDEMPOTENCY, type IdempotencySetting } from './settings-idempotency.ts';
 import { JOURNAL, type JournalSetting } from './settings-journal.ts';
+import { SIGNALS, type SignalsSetting } from './settings-signals.ts';
 import { LIMITS, type LimitSetting } from './settings-limits.ts';
 import { LADDER, type LadderSetting } from './settings-ladder.ts';
 import { SERVER, type ServerSetting, SURVIVAL } from './settings-server.ts';
@@ -36,6 +37,7 @@ export type SettingPath =
   | IdempotencySetting
   | SeeingSetting
   | JournalSetting
+  | SignalsSetting
   | `classes[].${'weight' | 'shareMin' | 'firstByteMs' | 'completionMs'}`
   | 'tenants[].weight'
   | LimitSetting
@@ -464,6 +466,7 @@ export const SETTINGS: Readonly<Record<SettingPath, Setting>> = Object.freeze({
   ...IDEMPOTENCY,
   ...SEEING,
   ...JOURNAL,
+  ...SIGNALS,
   ...LIMITS,
   ...LISTS,
 });

@@ -463,6 +463,10 @@ export interface JournalConfig {
   readonly bytesMax: Bytes;
 }
 
+export interface SignalsConfig {
+  readonly sampleMs: DurationMs;
+}
+
 export interface StateConfig {
   /** Folder of the registry and the admin token; '' keeps everything in memory. */
   readonly folder: string;
@@ -478,6 +482,7 @@ export interface GatewayConfig {
   readonly rum: RumConfig;
   readonly state: StateConfig;
   readonly journal: JournalConfig;
+  readonly signals: SignalsConfig;
   /** Empty: no keys, loopback only, tenant `anonymous`. */
   readonly tenants: readonly TenantConfig[];
   readonly nodes: readonly NodeConfig[];

@@ -3,7 +3,7 @@
  * between, so looking costs a gateway nothing while it serves.
  */
 import type { MonoUs } from '../../base/units.ts';
-import { Detector, type DetectorView, type Finding, type Rule } from './detector.ts';
+import { Detector, type DetectorView, type Finding } from './detector.ts';
 import { Past } from './past.ts';
 import { RULES } from './rules/index.ts';
 import type { Sample } from './sample.ts';
@@ -19,12 +19,14 @@ export interface SignalsView {
 }
 
 export class Signals {
-  readonly #past = new Past();
+  readonly #past: Past;
   readonly #detectors: readonly Detector[];
   #lookedAt: MonoUs | undefined;
 
-  constructor(rules: readonly Rule[] = RULES) {
-    this.#detectors = rules.map((rule) => new Detector(rule));
+  /** `pace`: seconds between two samples. */
+  constructor(pace = 1) {
+    this.#past = new Past(pace);
+    this.#detectors = RULES.map((rule) => new Detector(rule));
   }
 
   observe(sample: Sample): void {

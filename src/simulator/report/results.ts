@@ -1,6 +1,7 @@
 /** What a simulation came to: for each variant and policy the report of each seed, in order of seeds. */
 import type { CompareReport } from '../compare/report.ts';
 import type { PolicyReport } from '../measure/report.ts';
+import type { SignalsReport } from '../measure/signal-log.ts';
 import type { Samples } from '../measure/samples.ts';
 import type { UserRows } from '../measure/user-log.ts';
 import type { Scenario } from '../scenario/types.ts';
@@ -13,6 +14,8 @@ export interface PolicyRuns {
   readonly samples?: Samples | undefined;
   /** Of the first seed, where policies are compared by user. */
   readonly users?: UserRows | undefined;
+  /** What the detectors of silent failures found, by seed, where they look on; of policies that can be watched. */
+  readonly signals?: readonly SignalsReport[] | undefined;
 }
 
 export interface VariantRuns {

@@ -4,6 +4,7 @@
  */
 import { combinedHash, summarize } from '../parallel/statistics.ts';
 import type { Verdict } from './judge.ts';
+import type { SignalsReport } from '../measure/signal-log.ts';
 import type { PolicyRuns, SimulationResults, VariantRuns } from './results.ts';
 
 /** Digits that are told: more than any interval is narrow. */
@@ -41,14 +42,26 @@ function policiesOf(variant: VariantRuns): Readonly<Record<string, unknown>> {
   return Object.fromEntries(variant.policies.map((runs) => [runs.name, reportOf(runs)]));
 }
 
-function reportOf({ reports }: PolicyRuns): unknown {
+function reportOf({ reports, signals }: PolicyRuns): unknown {
   const [only] = reports;
-  if (reports.length === 1) return rounded(only);
+  const found = signals === undefined ? {} : { signals: rounded(signals.map(wireSignals)) };
+  if (reports.length === 1) return { ...(rounded(only) as object), ...found };
   const decisionHashes = reports.map(({ decisionHash }) => decisionHash);
   return {
     ...(rounded(summarize(reports)) as object),
     decisionHash: combinedHash(decisionHashes),
     decisionHashes,
+    ...found,
+  };
+}
+
+/** Instants as seconds from the beginning of the run. */
+function wireSignals({ samples, raised, unrecorded, blind }: SignalsReport): unknown {
+  return {
+    samples,
+    raised: raised.map(({ at, until, ...finding }) => ({ ...finding, atS: at / 1e6, untilS: until / 1e6 })),
+    unrecorded,
+    blind,
   };
 }
 

@@ -32,7 +32,7 @@ export const affinityLoss: Rule = {
   look(past: Past): Look {
     const { now } = past;
     if (now.promptWorkUs === 0) return { kind: 'blind', why: 'No node is known to keep prompts' };
-    const ageS = (now.at - now.fleetChangedAt) / 1e6;
+    const ageS = past.ageOf(now.fleetChangedAt);
     const quiet = (why: string): Look => ({ kind: 'seen', suspicions: [], why });
     if (ageS > AFTER_S_MAX) return quiet('The fleet has not changed lately');
     if (ageS < SETTLE_S + 10) return quiet('The fleet has only just changed');
@@ -54,11 +54,11 @@ export const affinityLoss: Rule = {
           evidence: {
             savedBefore: told(before),
             savedNow: told(after),
-            changedSecondsAgo: told(ageS),
+            changedSecondsAgo: past.lasting(ageS),
             openNodes: now.openNodes,
             openNodesBefore: then.openNodes,
           },
-          says: `Since the fleet changed ${told(ageS)} s ago, ${percent(after)} of the prompt work is saved, before ${percent(before)}`,
+          says: `Since the fleet changed ${past.lasting(ageS)} s ago, ${percent(after)} of the prompt work is saved, before ${percent(before)}`,
         },
       ],
     };

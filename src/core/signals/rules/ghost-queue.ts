@@ -39,7 +39,7 @@ function look(past: Past): Look {
   const { now } = past;
   const middle = past.ago(RECENT_S);
   const then = past.ago(RECENT_S + BEFORE_S) ?? past.every10(RECENT_S + BEFORE_S)[0];
-  if (middle === undefined || then === undefined || middle.at - then.at < RECENT_S * 1e6)
+  if (middle === undefined || then === undefined || past.ageOf(then.at) < 2 * RECENT_S)
     return { kind: 'blind', why: `It needs ${2 * RECENT_S} s of samples` };
   const recent = retriesOf(now) - retriesOf(middle);
   const arrived = now.accounts.arrived - middle.accounts.arrived;
@@ -69,7 +69,7 @@ function look(past: Past): Look {
           z: told(z),
           ...culprit,
         },
-        says: `No queue, but ${recent} retries on ${arrived} requests in a minute (${told(expected)} before)${'node' in culprit ? `; ${percent(culprit.ofFailures)} of the failures are on ${culprit.node}` : ''}`,
+        says: `No queue, but ${recent} retries on ${arrived} requests in ${past.lasting(RECENT_S)} s (${told(expected)} before)${'node' in culprit ? `; ${percent(culprit.ofFailures)} of the failures are on ${culprit.node}` : ''}`,
       },
     ],
   };

@@ -48,7 +48,9 @@ function look(past: Past): Look {
   const suspicions = [...refusalsOf(now)]
     .map(([gate, refused]): [string, number] => [gate, refused - (before.get(gate) ?? 0)])
     .filter(([, refused]) => refused >= REFUSED_MIN && refused >= arrived * REFUSED_RATIO)
-    .map(([gate, refused]) => suspicionOf({ gate, refused, arrived, idle }, now));
+    .map(([gate, refused]) =>
+      suspicionOf({ gate, refused, arrived, idle, inS: past.lasting(WINDOW_S) }, now),
+    );
   return { kind: 'seen', suspicions };
 }
 
@@ -72,10 +74,16 @@ function idleRatio(samples: readonly Sample[]): number {
 }
 
 function suspicionOf(
-  seen: { readonly gate: string; readonly refused: number; readonly arrived: number; readonly idle: number },
+  seen: {
+    readonly gate: string;
+    readonly refused: number;
+    readonly arrived: number;
+    readonly idle: number;
+    readonly inS: number;
+  },
   now: Sample,
 ): Suspicion {
-  const { gate, refused, arrived, idle } = seen;
+  const { gate, refused, arrived, idle, inS } = seen;
   const why =
     gate === 'ladder'
       ? ` (stage ${now.ladderStage}${now.isLadderSet ? ', set by hand' : ''})`
@@ -93,6 +101,6 @@ function suspicionOf(
       setByHand: now.isLadderSet ? 'yes' : 'no',
       shedClasses: now.shedClasses,
     },
-    says: `${gate}${why} refused ${refused} of ${arrived} requests in ${WINDOW_S} s while ${percent(idle)} of the places were idle`,
+    says: `${gate}${why} refused ${refused} of ${arrived} requests in ${inS} s while ${percent(idle)} of the places were idle`,
   };
 }

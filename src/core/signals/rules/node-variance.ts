@@ -12,6 +12,8 @@ const WINDOW_S = 300;
 const WINDOW_S_MIN = 60;
 const Z_MIN = 3.5;
 const RATIO_MIN = 1.5;
+/** Of its own mean: sizes that are guessed badly make unlike tasks of equal nodes. */
+const ERRORS_MIN = 4.5;
 const TASKS_MIN = 30;
 const PEERS_MIN = 4;
 /** Peers that are alike by chance are taken to differ by so much, as a logarithm. */
@@ -22,6 +24,7 @@ export const nodeVariance: Rule = {
   signal: 'node-variance',
   thresholds: {
     z: { value: Z_MIN, unit: 'robust standard scores' },
+    errors: { value: ERRORS_MIN, unit: 'standard errors of its own tasks' },
     ratio: { value: RATIO_MIN, unit: 'times the median of the peers' },
     tasksMin: { value: TASKS_MIN, unit: 'tasks' },
     peersMin: { value: PEERS_MIN, unit: 'nodes beside it' },
@@ -40,7 +43,7 @@ interface Row extends PaceSince {
 
 function look(past: Past): Look {
   const then = past.ago(WINDOW_S) ?? past.every10(WINDOW_S)[0];
-  if (then === undefined || past.now.at - then.at < WINDOW_S_MIN * 1e6)
+  if (then === undefined || past.ageOf(then.at) < WINDOW_S_MIN)
     return { kind: 'blind', why: `It needs ${WINDOW_S_MIN} s of samples` };
   const groups = Map.groupBy(rowsOf(nodesSince(then, past.now)), ({ key }) => key);
   const suspicions = [...groups.values()].flatMap((rows) => slowOnes(rows.map(({ row }) => row)));
@@ -65,7 +68,7 @@ function slowOnes(rows: readonly Row[]): readonly Suspicion[] {
     const ratio = Math.exp(row.mean - middle);
     // Its own tasks must be enough to tell, too.
     const error = row.deviation / Math.sqrt(row.count);
-    if (z < Z_MIN || ratio < RATIO_MIN || row.mean - middle < Z_MIN * error) return [];
+    if (z < Z_MIN || ratio < RATIO_MIN || row.mean - middle < ERRORS_MIN * error) return [];
     if (row.inflight > usualInflight * INFLIGHT_RATIO) return [];
     return [suspicionOf(row, { z, ratio, peers: rows.length - 1 })];
   });

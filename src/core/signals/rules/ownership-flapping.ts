@@ -28,7 +28,7 @@ export const ownershipFlapping: Rule = {
         subject: { kind: 'node', id: node.id } as const,
         severity: flips >= 2 * FLIPS_MIN ? ('page' as const) : ('warn' as const),
         evidence: { flips, state: node.state },
-        says: `${node.id} changed its state ${flips} times within ${WINDOW_S / 60} minutes; now it is ${node.state}`,
+        says: `${node.id} changed its state ${flips} times within ${past.lasting(WINDOW_S)} s; now it is ${node.state}`,
       }));
     return { kind: 'seen', suspicions };
   },

@@ -61,7 +61,7 @@ function look(past: Past): Look {
           capacityNow: told(now.capacity),
           openNodes: now.openNodes,
         },
-        says: `What waits takes ${told(drain)} s, a minute ago ${told(drainS(first))} s, and goes on growing with no more capacity than before`,
+        says: `What waits takes ${told(drain)} s, ${past.lasting(WINDOW_S)} s ago ${told(drainS(first))} s, and goes on growing with no more capacity than before`,
       },
     ],
   };

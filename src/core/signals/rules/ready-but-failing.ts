@@ -1,6 +1,6 @@
 /**
  * The health page says that the node is well, its users say that it fails: differential observability (Huang et al.,
- * "Gray failure", HotOS 2017). The share of its attempts that ended well, with its 95 % interval (Wilson 1927), lies wholly below
+ * "Gray failure", HotOS 2017). The share of its attempts that ended well, with its interval (Wilson 1927), lies wholly below
  * that of all others together.
  */
 import type { Past } from '../past.ts';
@@ -8,6 +8,9 @@ import type { Look, Rule } from '../detector.ts';
 import { percent, told, wilson } from '../statistics.ts';
 import { nodesSince } from './since.ts';
 
+/** All nodes are compared at every look: at 95 % one in twenty would be accused by chance. */
+const Z = 3;
+const CONFIDENCE = 0.997;
 const WINDOW_S = 300;
 const WINDOW_S_MIN = 30;
 const ATTEMPTS_MIN = 20;
@@ -17,7 +20,7 @@ const FAILED_RATIO = 0.05;
 export const readyButFailing: Rule = {
   signal: 'ready-but-failing',
   thresholds: {
-    confidence: { value: 0.95, unit: 'of both intervals, which must not overlap' },
+    confidence: { value: CONFIDENCE, unit: 'of both intervals, which must not overlap' },
     attemptsMin: { value: ATTEMPTS_MIN, unit: 'attempts' },
     failedMin: { value: FAILED_MIN, unit: 'attempts' },
     failed: { value: FAILED_RATIO, unit: 'ratio of attempts' },
@@ -29,7 +32,7 @@ export const readyButFailing: Rule = {
     'Cordon the node and read its engine log for the failures of its requests: its health page does not test what requests need.',
   look(past: Past): Look {
     const then = past.ago(WINDOW_S) ?? past.every10(WINDOW_S)[0];
-    if (then === undefined || past.now.at - then.at < WINDOW_S_MIN * 1e6)
+    if (then === undefined || past.ageOf(then.at) < WINDOW_S_MIN)
       return { kind: 'blind', why: `It needs ${WINDOW_S_MIN} s of samples` };
     const nodes = nodesSince(then, past.now);
     const all = { served: 0, failed: 0 };
@@ -43,8 +46,8 @@ export const readyButFailing: Rule = {
       if (failed < FAILED_RATIO * attempts) return [];
       const others = { served: all.served - served, attempts: all.served + all.failed - attempts };
       if (others.attempts < ATTEMPTS_MIN) return [];
-      const own = wilson(served, attempts);
-      const peers = wilson(others.served, others.attempts);
+      const own = wilson(served, attempts, Z);
+      const peers = wilson(others.served, others.attempts, Z);
       if (own.high >= peers.low) return [];
       return [
         {
