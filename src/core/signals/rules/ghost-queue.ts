@@ -28,7 +28,8 @@ export const ghostQueue: Rule = {
     recent: { value: RECENT_S, unit: 's' },
     before: { value: BEFORE_S, unit: 's' },
   },
-  enterSamples: 5,
+  // A burst that is refused comes back once, within a quarter of a minute: that is no queue.
+  enterSamples: 20,
   leaveSamples: 30,
   remedy:
     'Look at what fails: the node that is named, or what clients are refused for. The work is done twice and nobody sees it wait.',
