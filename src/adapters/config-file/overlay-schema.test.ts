@@ -66,7 +66,15 @@ describe('an overlay', () => {
   test('is told why, for each section of the file that it may not hold', () => {
     const sections = Object.keys(configSchema.shape);
     const closed = sections.filter((name) => !(OVERLAY_SECTIONS as readonly string[]).includes(name));
-    expect(closed.toSorted()).toEqual(['$schema', 'journal', 'keysFile', 'nodes', 'state', 'tracing']);
+    expect(closed.toSorted()).toEqual([
+      '$schema',
+      'journal',
+      'keysFile',
+      'nodes',
+      'signals',
+      'state',
+      'tracing',
+    ]);
     for (const name of closed) {
       const issues = overlayIssues({ [name]: 'a-value' });
       expect(issues).toEqual([{ path: [name], rule: expect.stringMatching(/^Expected no /), received: '' }]);

@@ -66,6 +66,7 @@ export const FILE_ONLY: readonly FileOnly[] = [
   { path: ['keysFile'], rule: `Expected no file of keys here: ${KEYS}` },
   { path: ['$schema'], rule: 'Expected no $schema here' },
   { path: ['tracing'], rule: 'Expected no tracing here: where spans are sent is said by the file' },
+  { path: ['signals'], rule: 'Expected no signals here: how often detectors look is chosen at start' },
   { path: ['journal'], rule: 'Expected no journal here: where it is kept is chosen at start' },
   { path: ['rum', 'originsAllowed'], rule: `Expected no origins here: ${KEYS}` },
   { path: ['server', 'host'], rule: 'Expected no address here: where it listens is chosen at start' },
