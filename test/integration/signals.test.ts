@@ -111,7 +111,12 @@ describe('the gateway finds out that', () => {
     async ({ onTestFinished }) => {
       const bench = createCaseBench();
       onTestFinished(() => bench.end());
-      const { fleet, started } = await cards(bench, 6, { speedup: QUICK_SPEEDUP });
+      const { fleet, started } = await cards(bench, 6, {
+        speedup: QUICK_SPEEDUP,
+        // It is found to be slow by the scheduler as well, and is to come back.
+        health: { ejectMs: 100, ejectMsMax: 100 },
+        gates: { timeouts: 'off' },
+      });
       // More than there are cards: else the slow one, known to be slow, would hardly be asked.
       users(bench, bench.client(started.dataUrl), 14, { model: IMAGE_MODEL });
       await fleet.setFaults('card-2', { slowFactor: 5 });
