@@ -1,11 +1,16 @@
 /** `spillway replay JOURNAL`: whether the scheduler decides again what it decided. */
 import { journalFiles, readJournal } from '../../adapters/journal-file/index.ts';
+import { POLICIES } from '../../simulator/policies/registry.ts';
+import { readRun } from '../../simulator/replay/recorded-run.ts';
+import { type WhatIfRow, whatIf } from '../../simulator/replay/what-if.ts';
 import { type ReplayReport, replayJournal } from '../../simulator/replay/replay.ts';
 import { codeVersion } from '../gateway/open-journal.ts';
 import { CliError, DONE, FAILED, USAGE } from './exit.ts';
-import { duration, say, sayJson } from './output.ts';
+import { duration, say, sayJson, table, terminalWidth } from './output.ts';
 
 export interface ReplayOptions {
+  /** Plays the recorded arrivals under these as well. */
+  readonly policy?: readonly string[];
   readonly json?: boolean;
 }
 
@@ -13,10 +18,60 @@ export interface ReplayOptions {
 export async function replay(path: string, options: ReplayOptions): Promise<number> {
   const files = filesOf(path);
   if (files.length === 0) throw new CliError(`Expected a journal, but there is no segment in ${path}`, USAGE);
+  if (options.policy !== undefined) return compare(files, options.policy, options.json === true);
   const report = await replayJournal(readJournal(files));
   if (options.json === true) sayJson({ ...report, replayedBy: codeVersion(), files: files.length });
   else for (const line of replayLines(report)) say(line);
   return report.verdict === 'equal' || report.verdict === 'inexact' ? DONE : FAILED;
+}
+
+/** The recorded policy is among them: how far it is from what was recorded is how far to trust the others. */
+async function compare(files: readonly string[], asked: readonly string[], json: boolean): Promise<number> {
+  const unknown = asked.find((name) => !Object.hasOwn(POLICIES, name));
+  if (unknown !== undefined)
+    throw new CliError(`Could not find the policy ${unknown}; see spillway simulate --list`, USAGE);
+  const run = await readRun(readJournal(files));
+  if (run === undefined)
+    throw new CliError(
+      'Expected a journal from its start: what began before it cannot be played again',
+      USAGE,
+    );
+  const rows = whatIf(run, [...new Set([run.config.policy, ...asked])]);
+  if (json) sayJson({ spanMs: run.spanUs / 1_000, nodes: run.nodes.length, rows });
+  else {
+    say(`${run.requests.length} requests on ${run.nodes.length} nodes over ${duration(run.spanUs / 1_000)}`);
+    say(table(HEAD, rows.map(rowOf), { width: terminalWidth(), shrinks: [0] }));
+    say('Nodes do not fail in it, and whoever was refused comes back when he did in fact.');
+  }
+  return DONE;
+}
+
+const HEAD = [
+  'POLICY',
+  'CLASS',
+  'REQUESTS',
+  'IN TIME',
+  'ANSWERED',
+  'REFUSED',
+  'FAILED',
+  'LEFT',
+  'P50',
+  'P95',
+];
+
+function rowOf(row: WhatIfRow): string[] {
+  const { requests, inTime, answered, refused, failed, cancelled, responseMs } = row;
+  const share = `${((100 * inTime) / requests).toFixed(1)} %`;
+  const counts = [answered, refused, failed, cancelled].map(String);
+  return [
+    row.policy,
+    row.className,
+    String(requests),
+    share,
+    ...counts,
+    duration(responseMs.p50),
+    duration(responseMs.p95),
+  ];
 }
 
 function filesOf(path: string): readonly string[] {
