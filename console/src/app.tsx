@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Configuration } from './configuration/configuration.tsx';
+import { clock } from './format.ts';
 import type { Live } from './live/live.ts';
 import { startLive } from './live/live.ts';
 import { LiveContext, useLive } from './live/use-live.ts';
@@ -82,9 +83,10 @@ function Header({ screen, onLeave }: { readonly screen: ScreenName; onLeave(): v
 function ConnectionState(): JSX.Element {
   const { connection, picture } = useLive();
   const isStopping = picture !== undefined && !picture.ready;
+  const shown = picture === undefined ? '' : `; what is shown is of ${clock(picture.at)}`;
   const text =
     connection.kind === 'retrying'
-      ? `Not connected: ${connection.why}`
+      ? `Not connected: ${connection.why}${shown}`
       : connection.kind === 'live'
         ? isStopping
           ? 'Live; the gateway is not ready'
@@ -134,7 +136,7 @@ function Screen({ place }: { readonly place: Place }): JSX.Element {
     case 'requests':
       return <Requests id={place.rest} />;
     case 'nodes':
-      return <Nodes find={place.query.get('find') ?? ''} />;
+      return <Nodes key={place.query.get('find')} find={place.query.get('find') ?? ''} />;
     case 'configuration':
       return <Configuration />;
   }

@@ -85,6 +85,8 @@ describe.skipIf(browserPath() === undefined)('the console', () => {
     expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Fleet map');
     await page.keyboard.press('End');
     await page.getByText(/one: .*1 of 1 slots/).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Open one' }).waitFor();
     expectNoComplaints(opened);
   });
 });

@@ -183,7 +183,7 @@ describe.skipIf(browserPath() === undefined)('the console', () => {
     expectNoComplaints(opened);
   });
 
-  test('says when the gateway is gone, and goes on by itself when it is back', async () => {
+  test('says when the gateway hangs or is gone, and goes on by itself when it is back', async () => {
     const fixture = createFixture();
     suite.bench.onEnd(() => fixture.end());
     const first = await fixture.serve(['--port', '0', '--node', 'http://127.0.0.1:9']);
@@ -191,9 +191,15 @@ describe.skipIf(browserPath() === undefined)('the console', () => {
     const opened = await suite.open({ adminUrl, adminToken: readFileSync(adminTokenFile, 'utf8').trim() });
     const { page } = opened;
     await opened.logIn();
+    // Stopped, not ended: its connections stay open, and nothing comes.
+    first.child.kill('SIGSTOP');
+    const gone = page.getByRole('status').filter({ hasText: /^Not connected: .*; what is shown is of \d/ });
+    await gone.filter({ hasText: 'no picture comes' }).waitFor();
+    first.child.kill('SIGCONT');
+    await page.getByText('Live', { exact: true }).waitFor();
     first.child.kill('SIGKILL');
     await first.ended();
-    await page.getByRole('status').filter({ hasText: 'Not connected' }).waitFor();
+    await gone.waitFor();
     await fixture.serve(['--port', new URL(adminUrl).port, '--node', 'http://127.0.0.1:9']);
     await page.getByText('Live', { exact: true }).waitFor();
     await page.getByText(/^1 node: /).waitFor();

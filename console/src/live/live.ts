@@ -14,6 +14,8 @@ import { createRateMeter, type Rates } from './rates.ts';
 const EVERY_MS = 500;
 const RETRY_MS_MIN = 500;
 const RETRY_MS_MAX = 10_000;
+/** A connection that says nothing for this long, or for four pictures, is given up: what is shown must not look alive. */
+const SILENT_MS_MIN = 5_000;
 /** Read by whoever wants to know what an update costs; cleared at once, so that nothing piles up. */
 const MEASURE = 'spillway:update';
 
@@ -44,6 +46,7 @@ export function startLive(onRefused: () => void): Live {
   let picture: Picture | undefined;
   let isFrameDue = false;
   let parseMs = 0;
+  let waitMs = RETRY_MS_MIN;
 
   function changed(): void {
     if (isFrameDue) return;
@@ -79,7 +82,7 @@ export function startLive(onRefused: () => void): Live {
     changed();
   }
 
-  async function read(response: Response): Promise<void> {
+  async function read(response: Response, heard: () => void): Promise<void> {
     connectionIs({ kind: 'live' });
     const events = createEventReader();
     const decoder = new TextDecoder();
@@ -87,37 +90,46 @@ export function startLive(onRefused: () => void): Live {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
+      heard();
       for (const { name, data } of events.push(decoder.decode(value, { stream: true }))) take(name, data);
     }
   }
 
+  /** Resolves with why it ended, or undefined where it must not be tried again. */
+  async function connect(): Promise<string | undefined> {
+    const silence = watchSilence();
+    try {
+      const response = await fetch(`${API}/watch?everyMs=${everyMs()}`, {
+        headers: { authorization: `Bearer ${readToken()}` },
+        signal: AbortSignal.any([ending.signal, silence.signal]),
+      });
+      if (response.status === 401) return refuse((await problemOf(response)).detail);
+      if (!response.ok) return (await problemOf(response)).detail;
+      waitMs = RETRY_MS_MIN;
+      await read(response, silence.heard);
+      return 'the gateway ended the stream';
+    } catch (thrown) {
+      if (silence.signal.aborted) return 'no picture comes';
+      return thrown instanceof Error ? thrown.message : String(thrown);
+    } finally {
+      silence.end();
+    }
+  }
+
   async function run(): Promise<void> {
-    let waitMs = RETRY_MS_MIN;
-    while (!ending.signal.aborted) {
-      let why = 'The gateway ended the stream';
-      try {
-        const response = await fetch(`${API}/watch?everyMs=${everyMs()}`, {
-          headers: { authorization: `Bearer ${readToken()}` },
-          signal: ending.signal,
-        });
-        if (response.status === 401) return refuse((await problemOf(response)).detail);
-        if (response.ok) {
-          waitMs = RETRY_MS_MIN;
-          await read(response);
-        } else why = (await problemOf(response)).detail;
-      } catch (thrown) {
-        why = thrown instanceof Error ? thrown.message : String(thrown);
-      }
-      if (ending.signal.aborted) return;
+    for (;;) {
+      const why = await connect();
+      if (why === undefined || ending.signal.aborted) return;
       connectionIs({ kind: 'retrying', why });
       await new Promise((resolve) => setTimeout(resolve, waitMs));
       waitMs = Math.min(RETRY_MS_MAX, waitMs * 2);
     }
   }
 
-  function refuse(why: string): void {
+  function refuse(why: string): undefined {
     connectionIs({ kind: 'refused', why });
     onRefused();
+    return undefined;
   }
 
   void run();
@@ -147,4 +159,25 @@ export function startLive(onRefused: () => void): Live {
 function everyMs(): number {
   const asked = Number(new URLSearchParams(location.search).get('everyMs'));
   return Number.isInteger(asked) && asked > 0 ? asked : EVERY_MS;
+}
+
+interface Silence {
+  /** Aborted when nothing was heard for too long. */
+  readonly signal: AbortSignal;
+  heard(): void;
+  end(): void;
+}
+
+function watchSilence(): Silence {
+  const tooLong = new AbortController();
+  const msMax = Math.max(SILENT_MS_MIN, 4 * everyMs());
+  let timer = setTimeout(() => tooLong.abort(), msMax);
+  return {
+    signal: tooLong.signal,
+    heard() {
+      clearTimeout(timer);
+      timer = setTimeout(() => tooLong.abort(), msMax);
+    },
+    end: () => clearTimeout(timer),
+  };
 }

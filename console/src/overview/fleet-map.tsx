@@ -25,6 +25,8 @@ export function FleetMap(): JSX.Element {
   const move = (event: KeyboardEvent): void => {
     const nodes = live.picture?.nodes.rows.length ?? 0;
     const { layout } = canvas;
+    const id = live.fleet?.ids[selected];
+    if (event.key === 'Enter' && id !== undefined) location.hash = nodeHref(id);
     if (nodes === 0 || layout.current === undefined) return;
     const next = placeAfterKey(event.key, layout.current, { place: Math.max(0, selected), count: nodes });
     if (next === undefined) return;
@@ -53,7 +55,7 @@ export function FleetMap(): JSX.Element {
         onPointerDown={point}
       />
       <p id={MAP_HELP_ID} class="quiet">
-        Each square is a node: arrow keys, Home and End move the selection.
+        Each square is a node: arrow keys, Home and End move the selection, Enter leads to the node.
       </p>
       <Selected place={selected} />
       <MapLegend />
@@ -143,9 +145,13 @@ function Selected({ place }: { readonly place: number }): JSX.Element {
       <span class="visually-hidden" role="status" key={id}>
         {`${id}, ${fleet.states[row[0]]}`}
       </span>
-      <a href={`#/nodes?find=${encodeURIComponent(id)}`}>{id}</a>: {describe(row, fleet)}
+      <a href={nodeHref(id)}>{id}</a>: {describe(row, fleet)}
     </p>
   );
+}
+
+function nodeHref(id: string): string {
+  return `#/nodes?find=${encodeURIComponent(id)}`;
 }
 
 function describe(row: NodeRow, fleet: Fleet): string {
