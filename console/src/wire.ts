@@ -130,6 +130,7 @@ export interface RequestPage extends Omit<ListedRequest, 'received' | 'done'> {
   readonly nodesTotal: number;
   readonly nodesNextOffset: number | null;
   readonly unblock: string;
+  readonly cure: { readonly kind: string; readonly nodeId?: string } | null;
   readonly decisions?: readonly Decision[];
 }
 

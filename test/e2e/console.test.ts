@@ -100,6 +100,7 @@ describe.skipIf(browserPath() === undefined)('the console', () => {
     await page.getByRole('row', { name: /low/ }).getByRole('link').click();
     await page.getByRole('heading', { name: 'queued' }).waitFor();
     await page.getByText('What would help:').waitFor();
+    await page.getByRole('link', { name: 'See one' }).waitFor();
     await page.getByRole('heading', { name: 'What holds it' }).waitFor();
     const row = page.getByRole('row', { name: /^one/ });
     expect(await row.getByRole('cell').first().textContent()).toBe('no');

@@ -8,6 +8,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { count, span } from '../format.ts';
 import type { Live } from '../live/live.ts';
 import { useLive, useLiveSource } from '../live/use-live.ts';
+import { nodeHref } from '../nodes/node-href.ts';
 import { NodeLine } from '../nodes/nodes.tsx';
 import { themeNow } from '../theme.ts';
 import type { Fleet, NodeRow } from '../wire.ts';
@@ -148,10 +149,6 @@ function Selected({ place }: { readonly place: number }): JSX.Element {
       <a href={nodeHref(id)}>{id}</a>: {describe(row, fleet)}
     </p>
   );
-}
-
-function nodeHref(id: string): string {
-  return `#/nodes?find=${encodeURIComponent(id)}`;
 }
 
 function describe(row: NodeRow, fleet: Fleet): string {

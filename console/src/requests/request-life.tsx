@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { clock, count, span } from '../format.ts';
+import { nodeHref } from '../nodes/node-href.ts';
 import { usePolled } from '../parts/use-polled.ts';
 import type { RequestPage } from '../wire.ts';
 import { DecisionTable } from './decision-table.tsx';
@@ -47,7 +48,10 @@ function Life({ page, offset, onOffset }: LifeProps): JSX.Element {
         </h2>
         <Facts page={page} />
         <p class="unblock">
-          <strong>What would help:</strong> {page.unblock}
+          <strong>What would help:</strong> {page.unblock}{' '}
+          {page.cure?.nodeId === undefined ? null : (
+            <a href={nodeHref(page.cure.nodeId)}>See {page.cure.nodeId}</a>
+          )}
         </p>
       </section>
       <Timeline page={page} />

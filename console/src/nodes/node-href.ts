@@ -1,0 +1,4 @@
+/** The list of nodes with this one found. */
+export function nodeHref(id: string): string {
+  return `#/nodes?find=${encodeURIComponent(id)}`;
+}
