@@ -103,11 +103,11 @@ function candidatesOf({ state, lane, task, now }: Asking): readonly Candidate[] 
   return candidates;
 }
 
-/** Whether the node would do it in time with nothing beside it, with the margin that placement asks for. */
-function isInTimeAlone({ state, lane, task, now }: Asking, node: NodeRecord): boolean {
+/** Whether the node would do it in time from then on with nothing beside it, with the margin that placement asks for. */
+function isInTimeAlone({ state, lane, task, now }: Asking, node: NodeRecord, startAt: MonoUs = now): boolean {
   const aloneUs = swapUs(node, task, state.config) + task.deadlineWorkUs / node.rateOf(task.spec.model, 1);
   const neededUs = Math.min(aloneUs, deadlineServiceUs(node, task, state.context));
-  return now + neededUs * marginFor(state, lane, task) <= task.deadlineAt;
+  return startAt + neededUs * marginFor(state, lane, task) <= task.deadlineAt;
 }
 
 function gate({ task, now }: Asking, name: string, detail: string): GateView {
@@ -147,10 +147,12 @@ function opens(asking: Asking, candidates: readonly Candidate[], otherwise: 'nod
   let best: Extract<Cure, { kind: 'marks-end' }> | undefined;
   for (const { node, reasons } of candidates) {
     const isMarked = reasons.some((reason) => MARKS.has(reason));
-    if (!isMarked || reasons.includes('tried-before') || !isInTimeAlone(asking, node)) continue;
+    if (!isMarked || reasons.includes('tried-before')) continue;
     const closing = reasons.filter((reason) => reason !== 'too-slow');
     const byHand = closing.some((reason) => reason === 'cordoned' || reason === 'draining');
-    const inMs = msUntil(Math.max(now, ...closing.map((reason) => endOf(reason, node, task))), now) as number;
+    const opensAt = Math.max(now, ...closing.map((reason) => endOf(reason, node, task)));
+    if (!isInTimeAlone(asking, node, opensAt)) continue;
+    const inMs = msUntil(opensAt, now) as number;
     const cure = { kind: 'marks-end', nodeId: node.spec.id, reasons: closing, byHand, inMs } as const;
     if (best === undefined || isSooner(cure, best)) best = cure;
   }
