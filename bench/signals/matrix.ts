@@ -4,7 +4,7 @@
  *
  *   node bench/signals/matrix.ts [--seeds N] [--days N] [--hours N] [--write-reference]
  *
- * With `--days 0` no healthy traffic is run. Ends with 1 where a fault was missed, something undeclared was raised, or the
+ * With `--days 0` no healthy traffic is run, and the page tells nothing of it. Ends with 1 where a fault was missed, something undeclared was raised, or the
  * healthy days had more than two false alarms in all.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -99,7 +99,7 @@ function textOf(rows: readonly Row[], seeds: number, quiet: Healthy, hours: numb
   );
   const days =
     quiet.days === 0
-      ? 'Healthy traffic was not run.'
+      ? ''
       : `Healthy traffic, ${quiet.days} seeds of ${hours} hours (${quiet.requests.toLocaleString('en')} requests): ${quiet.alarms.length} false alarms.`;
   return [
     `Each fault with ${seeds} seeds; the range is over the seeds.`,

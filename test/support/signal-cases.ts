@@ -211,7 +211,8 @@ export const SIGNAL_CASES: readonly SignalCase[] = [
     withinUs: 7 * MIN,
     scenario: withFault(
       { at: FAULT_AT, kind: 'slow', nodes: first(1), times: 1.9, forUs: 10 * MIN },
-      { spanUs: 13 * MIN },
+      // It must be asked often enough to be judged.
+      { spanUs: 13 * MIN, streams: [traffic({}, 0.8)] },
     ),
   },
   {

@@ -1,7 +1,8 @@
 /**
  * No queue is to be seen, and retries climb: the waiting happens outside, in clients that come again and in attempts that are
- * made again. Retries are the gateway's own further attempts and requests of clients who had asked before; their rate is held
- * against the five minutes before as counts of Poisson.
+ * made again. Retries are the gateway's own further attempts, and requests of clients who had asked before, but for as many as
+ * were refused lately: who was told to come again and does is no ghost. Their rate is held against the four minutes before as
+ * counts of Poisson.
  */
 import type { Past } from '../past.ts';
 import type { Look, Rule } from '../detector.ts';
@@ -42,7 +43,7 @@ function look(past: Past): Look {
   const then = past.ago(RECENT_S + BEFORE_S) ?? past.every10(RECENT_S + BEFORE_S)[0];
   if (middle === undefined || then === undefined || past.ageOf(then.at) < 2 * RECENT_S)
     return { kind: 'blind', why: `It needs ${2 * RECENT_S} s of samples` };
-  const recent = retriesOf(now) - retriesOf(middle);
+  const recent = retriesBetween(middle, now, past.ago(2 * RECENT_S) ?? middle);
   const arrived = now.accounts.arrived - middle.accounts.arrived;
   const arrivedBefore = middle.accounts.arrived - then.accounts.arrived;
   const quiet = (why: string): Look => ({ kind: 'seen', suspicions: [], why });
@@ -50,7 +51,7 @@ function look(past: Past): Look {
     return quiet('What waits is to be seen');
   if (recent < RETRIES_MIN || recent < SHARE_MIN * arrived) return quiet('There are few retries');
   // As many per arrival as before.
-  const before = retriesOf(middle) - retriesOf(then);
+  const before = retriesBetween(then, middle, then);
   const expected = arrivedBefore === 0 ? 0 : (before * arrived) / arrivedBefore;
   const z = (recent - expected) / Math.sqrt(expected + 1);
   if (recent < RATIO_MIN * expected || z < Z_MIN) return quiet('There are as many retries as before');
@@ -76,8 +77,10 @@ function look(past: Past): Look {
   };
 }
 
-function retriesOf({ retries, comebacks }: Sample): number {
-  return retries + comebacks;
+/** Of clients those whom no refusal since `refusedFrom` can have sent back. */
+function retriesBetween(from: Sample, to: Sample, refusedFrom: Sample): number {
+  const refused = to.accounts.rejected - refusedFrom.accounts.rejected;
+  return to.retries - from.retries + Math.max(0, to.comebacks - from.comebacks - refused);
 }
 
 /** The node of most failures, and its part of them. */
