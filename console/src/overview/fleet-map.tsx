@@ -183,8 +183,9 @@ function SlowestNodes({ selected }: { readonly selected: number }): JSX.Element 
           </tr>
         </thead>
         <tbody>
-          {places.map((place) => (
-            <NodeLine key={place} id={fleet.ids[place] ?? ''} fleet={fleet} row={rows[place] as NodeRow} />
+          {/* By rank: other nodes take the same rows of the page. */}
+          {places.map((place, rank) => (
+            <NodeLine key={rank} id={fleet.ids[place] ?? ''} fleet={fleet} row={rows[place] as NodeRow} />
           ))}
         </tbody>
       </table>
