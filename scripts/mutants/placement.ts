@@ -10,6 +10,15 @@ const RESIDENCY = `${CORE}/placement/residency.test.ts`;
 
 export const PLACEMENT_MUTANTS: readonly Mutant[] = [
   {
+    name: 'step-over-a-size-with-its-retried',
+    invariant: 0,
+    file: `${CORE}/queue/lane-flow.ts`,
+    original: 'octaveOf(task.workUs) + (task.triedNodes === null ? 0 : RETRIED)',
+    mutated: 'octaveOf(task.workUs) + 0 * RETRIED',
+    killer: `${CORE}/scheduler/explain.test.ts`,
+    titles: 'a task that has failed on every open node > does not hold up the others',
+  },
+  {
     name: 'give-slow-nodes-to-whoever-is-next',
     invariant: 0,
     file: `${CORE}/scheduler/dispatch.ts`,

@@ -187,14 +187,14 @@ function liesIn(
 }
 
 /**
- * None with the usual seed. With others one in five hundred may be left: where a cure is the end of a lease of many seconds,
+ * None with the usual seeds. With others one in five hundred may be left: where a cure is the end of a lease of many seconds,
  * the state that it meets is another one, and what is said of the present cannot be held to all of the future.
  */
 function expectTruth({ lies, asked }: ReturnType<typeof liesIn>): void {
-  if (SEED === USUAL_SEED || lies.length > asked / 500) expect(lies).toEqual([]);
+  if (USUAL_SEEDS.includes(SEED) || lies.length > asked / 500) expect(lies).toEqual([]);
 }
 
-const USUAL_SEED = 20_261_130;
+const USUAL_SEEDS: readonly number[] = [20_261_129, 20_261_130];
 const SEED = Number(process.env['FC_SEED'] ?? 1);
 const seen = new Map<string, number>();
 
