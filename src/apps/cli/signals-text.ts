@@ -11,9 +11,9 @@ export function signalsTexts({ name, policies }: VariantRuns, firstSeed: number)
   return policies.flatMap(({ name: policy, signals }) => {
     if (signals === undefined) return [];
     const where = name === '' ? policy : `${policy} in ${name}`;
-    if (signals.length === 0) return [`${where}: this policy gives the detectors nothing to look at`];
     const rows = signals.flatMap((report, nth) => rowsOf(report, firstSeed + nth));
     const samples = signals.reduce((sum, report) => sum + report.samples, 0);
+    if (samples === 0) return [`${where}: this policy gives the detectors nothing to look at`];
     if (rows.length === 0) return [`${where}: no signal in ${samples} looks`];
     const left = rows.length > ROWS_MAX ? `\nand ${rows.length - ROWS_MAX} more; see --json` : '';
     const title = `${where}: ${rows.length} signal(s) in ${samples} looks`;

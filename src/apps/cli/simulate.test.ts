@@ -16,6 +16,12 @@ streams: {users: {load: 0.7, classes: {critical: 0.5, low: 0.5}}}
 policies: [spillway, sed]
 `;
 
+interface Watched {
+  readonly samples: number;
+  readonly raised: readonly unknown[];
+  readonly blind: Readonly<Record<string, string>>;
+}
+
 let folder = '';
 let out = '';
 let problems = '';
@@ -84,6 +90,32 @@ describe('spillway simulate', () => {
     expect(await simulate(SMALL.replace('span', 'spam'))).toBe(2);
     expect(problems).toContain('small.yaml:3:1: spam: Unknown key; did you mean span?');
     expect(await simulate(SMALL, '--seeds', 'many')).toBe(2);
+  });
+
+  test('tells what the detectors would have found with --signals, and which policies cannot be watched', async () => {
+    const flapping = `
+span: 300s
+fleet: {bad: {count: 1}, good: {count: 3}}
+streams: {users: {load: 0.5}}
+faults:
+${[60, 100, 140, 180].map((at) => `  - {at: ${at}s, kind: partition, nodes: bad, for: 20s}`).join('\n')}
+policies: [spillway, sed]
+`;
+    expect(await simulate(flapping, '--signals')).toBe(0);
+    expect(out).toMatch(/^spillway: \d+ signal\(s\) in \d+ looks$/m);
+    expect(out).toMatch(/^1 +\d+ s +\d+ s +ownership-flapping +bad-1 left work or came back \d+ times/m);
+    expect(out).toContain('sed: this policy gives the detectors nothing to look at');
+    out = '';
+    expect(await simulate(flapping, '--signals', '--json', '--policy', 'spillway')).toBe(0);
+    const { policies } = JSON.parse(out) as {
+      readonly policies: Readonly<Record<string, { readonly signals: readonly Watched[] }>>;
+    };
+    const [watched] = policies['spillway']?.signals ?? [];
+    expect(watched?.samples).toBeGreaterThan(250);
+    expect(watched?.raised).toContainEqual(
+      expect.objectContaining({ signal: 'ownership-flapping', subject: { kind: 'node', id: 'bad-1' } }),
+    );
+    expect(Object.keys(watched?.blind ?? {})).toContain('phantom-slo');
   });
 
   test('lists policies and hardware with --list, and asks for a scenario otherwise', async () => {

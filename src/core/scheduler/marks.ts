@@ -23,9 +23,12 @@ export function refreshNode(state: SchedulerState, node: NodeRecord): void {
   state.fleet.place(node, state.now, state.config);
   const derived = stateOf(node, state.now);
   if (derived !== node.state) {
+    // One that stays dead is tried again and again; only who was at work goes, and only who served comes back.
+    if (derived === 'active' || node.state === 'active') {
+      node.tally.flips += 1;
+      state.tallies.fleetChanged(state.now);
+    }
     node.state = derived;
-    node.tally.flips += 1;
-    state.tallies.fleetChanged(state.now);
     state.out.nodeState(node.spec.id, derived);
   }
   setNodeTimer(state, node);

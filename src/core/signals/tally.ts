@@ -93,7 +93,7 @@ export class NodeTally {
   refused = 0;
   /** Time of all attempts that ended, from their decision on. */
   elapsedUs: DurationUs = 0;
-  /** Changes of its state. */
+  /** How often it left the state of being at work, or came back to it. */
   flips = 0;
   /** Actual over predicted time, as logarithms. */
   readonly predictions: LogSums = new LogSums();

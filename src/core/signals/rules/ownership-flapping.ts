@@ -1,5 +1,6 @@
 /**
- * A node goes and comes: its state changes again and again. Each change moves its work and forgets what it kept; no panel of nodes
+ * A node goes and comes: it leaves work and is back at it again and again. One that stays dead, and is tried again in ever longer
+ * intervals, went once. Each change moves its work and forgets what it kept; no panel of nodes
  * shows it, since at every look some of them are there.
  */
 import type { Past } from '../past.ts';
@@ -12,7 +13,7 @@ const FLIPS_MIN = 6;
 export const ownershipFlapping: Rule = {
   signal: 'ownership-flapping',
   thresholds: {
-    flips: { value: FLIPS_MIN, unit: 'changes of state' },
+    flips: { value: FLIPS_MIN, unit: 'times that it left or came back' },
     window: { value: WINDOW_S, unit: 's' },
   },
   enterSamples: 2,
@@ -28,7 +29,7 @@ export const ownershipFlapping: Rule = {
         subject: { kind: 'node', id: node.id } as const,
         severity: flips >= 2 * FLIPS_MIN ? ('page' as const) : ('warn' as const),
         evidence: { flips, state: node.state },
-        says: `${node.id} changed its state ${flips} times within ${past.lasting(WINDOW_S)} s; now it is ${node.state}`,
+        says: `${node.id} left work or came back ${flips} times within ${past.lasting(WINDOW_S)} s; now it is ${node.state}`,
       }));
     return { kind: 'seen', suspicions };
   },
