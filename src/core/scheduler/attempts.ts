@@ -72,7 +72,7 @@ export function attemptEnded(state: SchedulerState, task: TaskRecord, result: At
     state.now - Math.max(task.sentAt === 0 ? task.decidedAt : task.sentAt, queuedUntil(task, node)),
   );
   const heir = task.givesWayTo;
-  bookAttempt(state, task, { node, elapsedUs, result, heir });
+  if (result.kind !== 'ok' || task.isSettled) bookAttempt(state, task, { node, elapsedUs, result, heir });
   node.release(task, state.now);
   task.flow.running -= 1;
   task.flow.classRecord.tally.running -= 1;

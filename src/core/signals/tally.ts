@@ -98,16 +98,26 @@ export class NodeTally {
   /** Actual over predicted time, as logarithms. */
   readonly predictions: LogSums = new LogSums();
   readonly paces: Map<string, ModelPace> = new Map();
+  #lastModel = '';
+  #lastPace: ModelPace | undefined;
 
   notePace(model: string, ln: number, inflight: number): void {
+    const pace = model === this.#lastModel ? this.#lastPace : this.#paceOf(model);
+    if (pace === undefined) return;
+    pace.sums.add(ln);
+    pace.inflight += inflight;
+  }
+
+  /** Most nodes do one model for long: the last one is remembered. */
+  #paceOf(model: string): ModelPace | undefined {
     let pace = this.paces.get(model);
-    if (pace === undefined) {
-      if (this.paces.size >= PACES_PER_NODE_MAX) return;
+    if (pace === undefined && this.paces.size < PACES_PER_NODE_MAX) {
       pace = new ModelPace();
       this.paces.set(model, pace);
     }
-    pace.sums.add(ln);
-    pace.inflight += inflight;
+    this.#lastModel = model;
+    this.#lastPace = pace;
+    return pace;
   }
 }
 
