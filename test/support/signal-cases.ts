@@ -369,6 +369,29 @@ export const SIGNAL_CASES: readonly SignalCase[] = [
     }),
   },
   {
+    fault: 'the only node of one tenant becomes eight times slower, and is not full',
+    raises: ['latency-spread'],
+    mayRaise: [],
+    at: 6 * MIN,
+    withinUs: 5 * MIN,
+    scenario: withFault(
+      { at: 6 * MIN, kind: 'slow', nodes: { group: 'branch', count: 0 }, times: 8, forUs: 10 * MIN },
+      {
+        fleet: [...FLEET, nodeGroup({ name: 'branch', count: 1, speed: 4, models: ['branch'] })],
+        streams: [
+          traffic({ classes: [{ name: 'normal', share: 1, deadlineUs: 60 * S }] }),
+          traffic({
+            name: 'branch',
+            arrivals: { kind: 'poisson', rate: { kind: 'per-second', perSecond: 0.25 } },
+            classes: [{ name: 'normal', share: 1, deadlineUs: 60 * S }],
+            tenants: { kind: 'one', id: 'branch' },
+            models: [{ id: 'branch', share: 1 }],
+          }),
+        ],
+      },
+    ),
+  },
+  {
     fault: 'half of the requests begin to call themselves critical',
     raises: ['label-drift'],
     mayRaise: [],

@@ -72,6 +72,7 @@ function classSample(record: ClassRecord, now: MonoUs): ClassSample {
     overtaken: tally.overtaken,
     pace: sumsOf(tally.pace),
     paceSteps: tally.paceSteps.slice(),
+    tenantPaces: tally.tenantPaces.sample(),
     deadlineUsed: tally.deadlineUsed,
   };
 }

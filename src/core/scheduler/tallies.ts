@@ -25,8 +25,10 @@ export function tallyOutcome(state: SchedulerState, task: TaskRecord, outcome: O
   const { tally } = task.flow.classRecord;
   const { kind } = outcome;
   if (kind === 'served' || kind === 'degraded') {
-    const { submittedAt, deadlineAt } = task;
-    tally.noteServed(state.now - submittedAt, task.workUs, deadlineAt - submittedAt);
+    const { submittedAt, deadlineAt, workUs } = task;
+    const { tenant, weight } = task.flow;
+    const by = { tenant, weight, workUs, at: state.now };
+    tally.noteServed(state.now - submittedAt, deadlineAt - submittedAt, by);
   } else if (kind === 'cancelled') tally.cancelled += 1;
   else if ('reason' in outcome && (outcome.reason === 'wait-expired' || outcome.reason === 'node-timeout'))
     tally.missed += 1;

@@ -20,6 +20,7 @@ export const SIGNAL_NAMES = [
   'memory-fragmentation',
   'memory-hoarding',
   'wait-spread',
+  'latency-spread',
   'label-drift',
   'prediction-error',
   'phantom-slo',

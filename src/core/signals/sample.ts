@@ -3,6 +3,7 @@
  * tell what happened between them. Whatever is in it is plain and is kept for ten minutes, so every list is bounded.
  */
 import type { DurationUs, MonoUs, NodeId, Rate, Ratio, RefUs } from '../../base/units.ts';
+import type { TenantPace } from './tenant-pace.ts';
 import type { UserSideSample } from './user-side.ts';
 
 /** Nodes with rows; of a larger fleet the first ones that joined. */
@@ -40,6 +41,8 @@ export interface ClassSample {
   readonly overtaken: number;
   readonly pace: LogSumsSample;
   readonly paceSteps: Float64Array;
+  /** Latency over work by tenant, of at most `PACED_TENANTS_MAX`. */
+  readonly tenantPaces: readonly Readonly<TenantPace>[];
   readonly deadlineUsed: number;
 }
 

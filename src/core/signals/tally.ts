@@ -3,11 +3,8 @@
  * happened between them. Adding is a few additions, without allocation; everything else is done once per sample.
  */
 import type { DurationUs, MonoUs, RefUs } from '../../base/units.ts';
-
-/** Steps of latency over work: a tenth each, from 1/16 up; what is longer counts in the last one. */
-export const PACE_STEPS = 128;
-const PACE_LEAST_LN: number = Math.log(1 / 16);
-const PACE_STEP_LN: number = Math.log(1.1);
+import { PACE_STEPS, paceStep } from './pace-steps.ts';
+import { TenantPaces, type TenantServed } from './tenant-pace.ts';
 
 /** Sums over logarithms: means and spreads of quantities that multiply, whatever the sizes. */
 export class LogSums {
@@ -20,17 +17,6 @@ export class LogSums {
     this.sum += ln;
     this.squares += ln * ln;
   }
-}
-
-/** The histogram step of a ratio of time to work, by its logarithm. */
-export function paceStep(ln: number): number {
-  const step = Math.floor((ln - PACE_LEAST_LN) / PACE_STEP_LN);
-  return Math.min(PACE_STEPS - 1, Math.max(0, step));
-}
-
-/** The upper edge of a step, as a ratio. */
-export function paceEdge(step: number): number {
-  return Math.exp(PACE_LEAST_LN + (step + 1) * PACE_STEP_LN);
 }
 
 export class ClassTally {
@@ -52,15 +38,17 @@ export class ClassTally {
   /** Of what was served: time from submit to the end over work. */
   readonly pace: LogSums = new LogSums();
   readonly paceSteps: Float64Array = new Float64Array(PACE_STEPS);
+  readonly tenantPaces: TenantPaces = new TenantPaces();
   /** Part of the time to the deadline that was used, summed. */
   deadlineUsed = 0;
 
-  noteServed(latencyUs: DurationUs, workUs: RefUs, allowedUs: DurationUs): void {
-    const ln = Math.log(Math.max(1, latencyUs) / Math.max(1, workUs));
+  noteServed(latencyUs: DurationUs, allowedUs: DurationUs, by: TenantServed): void {
+    const ln = Math.log(Math.max(1, latencyUs) / Math.max(1, by.workUs));
     this.served += 1;
     this.pace.add(ln);
     const step = paceStep(ln);
     this.paceSteps[step] = (this.paceSteps[step] as number) + 1;
+    this.tenantPaces.add(step, by);
     this.deadlineUsed += Math.min(1, latencyUs / Math.max(1, allowedUs));
   }
 

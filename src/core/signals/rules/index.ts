@@ -7,6 +7,7 @@ import { generationalStarvation } from './generational-starvation.ts';
 import { ghostQueue } from './ghost-queue.ts';
 import { labelDrift } from './label-drift.ts';
 import { latchedGate } from './latched-gate.ts';
+import { latencySpread } from './latency-spread.ts';
 import { littleGap } from './little-gap.ts';
 import { memoryFragmentation, memoryHoarding } from './memory.ts';
 import { nodeVariance } from './node-variance.ts';
@@ -45,6 +46,7 @@ export const RULES: readonly Rule[] = [
   memoryFragmentation,
   memoryHoarding,
   waitSpread,
+  latencySpread,
   labelDrift,
   predictionError,
   phantomSlo,

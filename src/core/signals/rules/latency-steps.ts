@@ -1,13 +1,13 @@
 /** Percentiles of latency over work, from the difference of two histograms. */
-import { PACE_STEPS, paceEdge } from '../tally.ts';
+import { PACE_STEPS, paceEdge } from '../pace-steps.ts';
 
 export interface Steps {
   readonly counts: Float64Array;
   readonly total: number;
 }
 
-export function stepsBetween(old: Float64Array, steps: Float64Array): Steps {
-  const counts = steps.map((count, step) => count - (old[step] ?? 0));
+export function stepsBetween(old: ArrayLike<number>, steps: ArrayLike<number>): Steps {
+  const counts = Float64Array.from(steps, (count, step) => count - (old[step] ?? 0));
   return { counts, total: counts.reduce((sum, count) => sum + count, 0) };
 }
 
