@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { runCase, scene, SIGNAL_CASES, traffic } from '../../test/support/signal-cases.ts';
+import { busyMemory, runCase, scene, SIGNAL_CASES, traffic } from '../../test/support/signal-cases.ts';
 import { policySpec } from '../../test/support/scenarios.ts';
 import { S } from '../../test/support/specs.ts';
 import { SIGNAL_NAMES } from '../core/signals/index.ts';
@@ -30,6 +30,12 @@ describe('the detectors in virtual time', () => {
       expect(signals?.raised).toEqual([]);
     },
   );
+
+  test('find nothing in memory of busy nodes that goes up and down', () => {
+    const { raised, samples } = runCase(busyMemory(0.85), 7);
+    expect(samples).toBe(1_200);
+    expect(raised).toEqual([]);
+  });
 
   test('change no decision by looking on', () => {
     const scenario = scene({ spanUs: 120 * S });

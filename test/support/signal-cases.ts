@@ -143,7 +143,14 @@ export const SIGNAL_CASES: readonly SignalCase[] = [
   {
     fault: 'readings of idle nodes go on saying that they are full',
     raises: ['phantom-starvation'],
-    mayRaise: ['latched-gate', 'memory-hoarding', 'queue-growth', 'silent-overload', 'wait-spread'],
+    mayRaise: [
+      'latched-gate',
+      'joint-entropy',
+      'memory-hoarding',
+      'queue-growth',
+      'silent-overload',
+      'wait-spread',
+    ],
     at: FAULT_AT,
     withinUs: MIN,
     scenario: scene({ spanUs: 8 * MIN, streams: [traffic({}, 0.5)] }),
@@ -341,10 +348,32 @@ export const SIGNAL_CASES: readonly SignalCase[] = [
   {
     fault: 'the memory of nodes that do little stands at 97 %',
     raises: ['memory-hoarding'],
-    mayRaise: [],
+    mayRaise: ['joint-entropy'],
     at: FAULT_AT,
     withinUs: 2 * MIN,
     scenario: scene({ spanUs: 8 * MIN, streams: [traffic({}, 0.1)] }),
+    prepare: (simulation) => tellMemory(simulation, 0.97, 0),
+  },
+  {
+    fault: 'the memory of all nodes stands at 97 %, and three models have more to do than they can',
+    raises: ['joint-entropy'],
+    mayRaise: ['queue-growth', 'slo-drift'],
+    at: FAULT_AT,
+    withinUs: 2 * MIN,
+    scenario: scene({
+      spanUs: 10 * MIN,
+      config: UNPROTECTED,
+      fleet: FLEET.map((group) => ({ ...group, models: ['a', 'b', 'c'] })),
+      streams: [
+        traffic(
+          {
+            course: [{ from: FAULT_AT, times: 3 }],
+            models: ['a', 'b', 'c'].map((id) => ({ id, share: 1 / 3 })),
+          },
+          0.5,
+        ),
+      ],
+    }),
     prepare: (simulation) => tellMemory(simulation, 0.97, 0),
   },
   {
@@ -478,6 +507,29 @@ function tellMemory(simulation: Simulation, use: number, onlyNode: number): void
     simulation.at(simulation.now + 10 * S, tell);
   };
   simulation.at(S, tell);
+}
+
+/** No fault: every node is busy, and its memory goes up and down between 70 and 90 %, each in its own time. */
+export function busyMemory(load: number): SignalCase {
+  return {
+    fault: 'memory goes up and down',
+    raises: [],
+    mayRaise: [],
+    at: 0,
+    withinUs: 0,
+    scenario: scene({ spanUs: 20 * MIN, streams: [traffic({}, load)] }),
+    prepare: (simulation) => {
+      const nodes = [...simulation.nodes.keys()];
+      const tell = (): void => {
+        for (const [at, nodeId] of nodes.entries()) {
+          const memoryUse = 0.8 + 0.1 * Math.sin(simulation.now / (7 * S) + at);
+          simulation.apply({ kind: 'node-memory', nodeId, memory: { memoryUse, reservedUse: 0 } });
+        }
+        simulation.at(simulation.now + 10 * S, tell);
+      };
+      simulation.at(S, tell);
+    },
+  };
 }
 
 /** A day and a night without any fault: a quarter of the capacity at four, 85 % of it at sixteen o'clock. */

@@ -19,6 +19,7 @@ export const SIGNAL_NAMES = [
   'connection-churn',
   'memory-fragmentation',
   'memory-hoarding',
+  'joint-entropy',
   'wait-spread',
   'latency-spread',
   'label-drift',

@@ -59,3 +59,12 @@ export function percent(ratio: number): string {
 export function seconds(us: number): number {
   return told(us / 1_000_000);
 }
+
+/** How evenly an amount is spread over its holders: 1 where evenly, 0 where one has all, there is one only, or nothing at all. */
+export function normalizedEntropy(amounts: readonly number[]): number {
+  const total = amounts.reduce((sum, amount) => sum + amount, 0);
+  if (amounts.length < 2 || total <= 0) return 0;
+  let entropy = 0;
+  for (const amount of amounts) if (amount > 0) entropy -= (amount / total) * Math.log(amount / total);
+  return Math.min(1, entropy / Math.log(amounts.length));
+}

@@ -5,6 +5,7 @@ import { connectionChurn } from './connection-churn.ts';
 import { conservationBreak } from './conservation-break.ts';
 import { generationalStarvation } from './generational-starvation.ts';
 import { ghostQueue } from './ghost-queue.ts';
+import { jointEntropy } from './joint-entropy.ts';
 import { labelDrift } from './label-drift.ts';
 import { latchedGate } from './latched-gate.ts';
 import { latencySpread } from './latency-spread.ts';
@@ -45,6 +46,7 @@ export const RULES: readonly Rule[] = [
   connectionChurn,
   memoryFragmentation,
   memoryHoarding,
+  jointEntropy,
   waitSpread,
   latencySpread,
   labelDrift,
