@@ -38,6 +38,7 @@ import { renderModel, renderModels } from './protocols/openai/models.ts';
 import { type OpenAiEndpoint, parseOpenAi } from './protocols/openai/parse.ts';
 import { promptPrefix } from './prompt-prefix.ts';
 import { readRetryCount } from './retry-count.ts';
+import { Stages } from './stages.ts';
 import { findRoute, INFERENCE_URLS, type ModelRoute } from './routes.ts';
 import { type ShortRequest, traceShort } from './short-trace.ts';
 import { Submission } from './submission.ts';
@@ -182,7 +183,9 @@ class Plane {
     });
     const log = options.log ?? SILENT_LOG;
     const { beacons } = options;
-    this.#context = { gateway, transport, metrics, spool: this.spool, cache, log, beacons, waitingNote };
+    const stages = new Stages();
+    const { spool } = this;
+    this.#context = { gateway, transport, metrics, spool, cache, log, beacons, stages, waitingNote };
   }
 
   /** The rules of the configuration in force; a reload replaces the configuration object. */
@@ -390,6 +393,8 @@ class Plane {
           deadlineWished: deadline.wished,
           receivedAt,
           retryCount: readRetryCount(head.retryCount, metrics.wishIgnored),
+          stage:
+            head.stage === '' ? undefined : this.#context.stages.read(head, tenant.id, metrics.wishIgnored),
           alternatives: lesser?.planned.map((one) => one.alternative),
           prefix: gateway.keepsPrompts(model)
             ? promptPrefix(request, estimate, {

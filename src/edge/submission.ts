@@ -11,7 +11,7 @@ import type {
 } from '../base/units.ts';
 import type { Alternative } from '../core/degrade/index.ts';
 import type { Needs } from '../core/request/needs.ts';
-import type { TaskPrefix } from '../core/request/task.ts';
+import type { TaskPrefix, TaskStage } from '../core/request/task.ts';
 import type { WorkEstimate } from '../core/scheduler/contract.ts';
 import type { SubmitSpec } from '../runtime/contract.ts';
 import type { InferenceRequest } from './protocols/inference-request.ts';
@@ -29,6 +29,7 @@ export interface SubmissionParts {
   readonly retryCount: number;
   readonly alternatives?: readonly Alternative[] | undefined;
   readonly prefix?: TaskPrefix | undefined;
+  readonly stage?: TaskStage | undefined;
 }
 
 /** A class, since the fingerprint of a body is worked out only for the few requests that it decides about. */
@@ -49,6 +50,7 @@ export class Submission implements SubmitSpec {
   readonly retryCount: number;
   readonly alternatives: readonly Alternative[] | undefined;
   readonly prefix: TaskPrefix | undefined;
+  readonly stage: TaskStage | undefined;
   readonly #request: InferenceRequest;
 
   constructor(parts: SubmissionParts) {
@@ -71,6 +73,7 @@ export class Submission implements SubmitSpec {
     this.retryCount = parts.retryCount;
     this.alternatives = parts.alternatives;
     this.prefix = parts.prefix;
+    this.stage = parts.stage;
     this.#request = request;
   }
 

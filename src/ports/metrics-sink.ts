@@ -19,6 +19,7 @@ export type IgnoredWish =
   | 'deadline-hint-unreadable'
   | 'priority-hint-unreadable'
   | 'retry-count-unreadable'
+  | 'stage-unreadable'
   | 'degrade-unknown';
 
 /** What became of a request with an idempotency key that is not simply the first with it. */

@@ -2,7 +2,7 @@
 import type { Alternative } from '../core/degrade/index.ts';
 import type { Bytes, ClassName, ModelId, MonoUs, RefUs, TaskId, TenantId, Tokens } from '../base/units.ts';
 import type { Needs } from '../core/request/needs.ts';
-import type { TaskPrefix, TaskSpec } from '../core/request/task.ts';
+import type { TaskPrefix, TaskSpec, TaskStage } from '../core/request/task.ts';
 import type { SubmitSpec } from './contract.ts';
 
 /** Called whenever the scheduler asks: its decisions depend on the answer. */
@@ -26,6 +26,7 @@ export class SubmittedTask implements TaskSpec {
   readonly alternatives: readonly Alternative[] | undefined;
   readonly retryCount: number;
   readonly prefix: TaskPrefix | undefined;
+  readonly stage: TaskStage | undefined;
   readonly #submitted: SubmitSpec;
   readonly #asked: FingerprintAsked;
 
@@ -46,6 +47,7 @@ export class SubmittedTask implements TaskSpec {
     this.alternatives = spec.alternatives;
     this.retryCount = spec.retryCount ?? 0;
     this.prefix = spec.prefix;
+    this.stage = spec.stage;
     this.#submitted = spec;
     this.#asked = asked;
   }

@@ -5,7 +5,7 @@
 import type { Bytes, ClassName, ModelId, MonoUs, RefUs, TaskId, TenantId, Tokens } from '../../base/units.ts';
 import type { Needs } from '../request/needs.ts';
 import type { EvictReason, FailReason, Outcome, RejectReason } from '../request/outcome.ts';
-import type { TaskSpec } from '../request/task.ts';
+import type { TaskSpec, TaskStage } from '../request/task.ts';
 
 export type Alternative = InsteadOfWork | LesserTask;
 
@@ -90,6 +90,7 @@ export class LesserSpec implements TaskSpec {
   readonly alternatives: readonly Alternative[];
   readonly tokens: Tokens;
   readonly promptTokens: Tokens;
+  readonly stage: TaskStage | undefined;
   readonly #whole: TaskSpec;
 
   constructor(whole: TaskSpec, lesser: LesserTask, alternatives: readonly Alternative[]) {
@@ -107,6 +108,7 @@ export class LesserSpec implements TaskSpec {
     this.alternatives = alternatives;
     this.tokens = lesser.tokens ?? whole.tokens ?? 0;
     this.promptTokens = Math.min(this.tokens, lesser.promptTokens ?? whole.promptTokens ?? 0);
+    this.stage = whole.stage;
     this.#whole = whole;
   }
 

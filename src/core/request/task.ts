@@ -19,6 +19,13 @@ export interface TaskPrefix {
   readonly workUsPerBlock: RefUs;
 }
 
+/** Which stage of a workflow a request is, as its client tells; only ever counted. */
+export interface TaskStage {
+  readonly name: string;
+  /** The stage whose answer it works on, or ''. */
+  readonly parent: string;
+}
+
 export interface TaskSpec {
   /** Unique and growing; the caller numbers tasks in order of arrival. */
   readonly id: TaskId;
@@ -55,6 +62,7 @@ export interface TaskSpec {
   readonly retryCount?: number;
   /** Absent where no node is known to keep prompts, or the request has none. */
   readonly prefix?: TaskPrefix | undefined;
+  readonly stage?: TaskStage | undefined;
 }
 
 /** What the edge knows of a request's size; turned into work by the model's profile. */

@@ -62,6 +62,33 @@ describe('a sample', () => {
     });
   });
 
+  test('tells how long the stages of workflows waited and ran, and which asked for which', () => {
+    const scheduler = started(1);
+    const stages = [
+      { name: 'plan', parent: '' },
+      { name: 'draw', parent: 'plan' },
+      { name: 'never', parent: 'plan' },
+    ];
+    for (const [at, stage] of stages.entries())
+      scheduler.apply({ kind: 'submit', task: taskSpec(at + 1, { stage }) }, 0, SILENT_SINK);
+    expect(scheduler.sample(S).stages).toBeUndefined();
+    const result = { kind: 'ok' } as const;
+    scheduler.apply({ kind: 'attempt-ended', taskId: 1, result }, 2 * S, SILENT_SINK);
+    scheduler.apply({ kind: 'cancel', taskId: 3 }, 3 * S, SILENT_SINK);
+    scheduler.apply({ kind: 'attempt-ended', taskId: 2, result }, 5 * S, SILENT_SINK);
+    expect(scheduler.sample(6 * S).stages).toMatchObject({
+      stages: [
+        { name: 'plan', ended: 1, waitS: 0, execS: 2 },
+        { name: 'never', ended: 1, waitS: 3, execS: 0 },
+        { name: 'draw', ended: 1, waitS: 2, execS: 3 },
+      ],
+      edges: [
+        { parent: 'plan', name: 'never', ended: 1 },
+        { parent: 'plan', name: 'draw', ended: 1 },
+      ],
+    });
+  });
+
   test('tells who could have served what waits, and why it does not', () => {
     const scheduler = started(2);
     for (const nodeId of ['n0', 'n1'])

@@ -23,6 +23,7 @@ export function takeSample(state: SchedulerState, now: MonoUs): Sample {
   const { tallies, ladder } = state;
   const { residence } = tallies;
   residence.until(now);
+  const stages = tallies.stages.sample();
   return {
     at: now,
     accounts: { ...state.counts, queued: totalOf(state.classes).tasks },
@@ -45,6 +46,7 @@ export function takeSample(state: SchedulerState, now: MonoUs): Sample {
     savedWorkUs: tallies.savedWorkUs,
     fleetChanges: tallies.fleetChanges,
     fleetChangedAt: tallies.fleetChangedAt,
+    ...(stages === undefined ? {} : { stages }),
   };
 }
 

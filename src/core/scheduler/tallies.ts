@@ -5,6 +5,7 @@ import type { NodeRecord } from '../health/node-record.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { Outcome } from '../request/outcome.ts';
+import type { TaskStage } from '../request/task.ts';
 import type { SchedulerState } from './state.ts';
 
 /** Over the share of its class: so many dispatches of others pass a task in two rounds of a fair order. */
@@ -24,6 +25,7 @@ export function tallyAssigned(state: SchedulerState, task: TaskRecord): void {
 export function tallyOutcome(state: SchedulerState, task: TaskRecord, outcome: Outcome): void {
   const { tally } = task.flow.classRecord;
   const { kind } = outcome;
+  if (task.spec.stage !== undefined) tallyStage(state, task, task.spec.stage);
   if (kind === 'served' || kind === 'degraded') {
     const { submittedAt, deadlineAt, workUs } = task;
     const { tenant, weight } = task.flow;
@@ -33,6 +35,19 @@ export function tallyOutcome(state: SchedulerState, task: TaskRecord, outcome: O
   else if ('reason' in outcome && (outcome.reason === 'wait-expired' || outcome.reason === 'node-timeout'))
     tally.missed += 1;
   else tally.failed += 1;
+}
+
+/** It waited until its last attempt began; who never had one has waited all the time. */
+function tallyStage(state: SchedulerState, task: TaskRecord, { name, parent }: TaskStage): void {
+  const { now, tallies } = state;
+  const runningFrom = task.attempts === 0 ? now : task.decidedAt;
+  tallies.stages.ended({
+    name,
+    parent,
+    waitUs: runningFrom - task.submittedAt,
+    execUs: now - runningFrom,
+    at: now,
+  });
 }
 
 /**

@@ -23,6 +23,7 @@ export const SIGNAL_NAMES = [
   'wait-spread',
   'latency-spread',
   'label-drift',
+  'contention-heat',
   'prediction-error',
   'phantom-slo',
   'stale-readings',

@@ -3,6 +3,7 @@
  * tell what happened between them. Whatever is in it is plain and is kept for ten minutes, so every list is bounded.
  */
 import type { DurationUs, MonoUs, NodeId, Rate, Ratio, RefUs } from '../../base/units.ts';
+import type { StagesSample } from './stage-tally.ts';
 import type { TenantPace } from './tenant-pace.ts';
 import type { UserSideSample } from './user-side.ts';
 
@@ -168,6 +169,8 @@ export interface Sample {
   readonly savedWorkUs: RefUs;
   readonly fleetChanges: number;
   readonly fleetChangedAt: MonoUs;
+  /** Absent while no request has told its stage of a workflow. */
+  readonly stages?: StagesSample;
   readonly outside?: OutsideSample;
 }
 

@@ -64,7 +64,13 @@ export function seconds(us: number): number {
 export function normalizedEntropy(amounts: readonly number[]): number {
   const total = amounts.reduce((sum, amount) => sum + amount, 0);
   if (amounts.length < 2 || total <= 0) return 0;
+  return Math.min(1, entropyBits(amounts) / Math.log2(amounts.length));
+}
+
+/** Shannon's entropy of an amount over its holders, in bits: 2 to its power is over how many it is spread. */
+export function entropyBits(amounts: readonly number[]): number {
+  const total = amounts.reduce((sum, amount) => sum + amount, 0);
   let entropy = 0;
-  for (const amount of amounts) if (amount > 0) entropy -= (amount / total) * Math.log(amount / total);
-  return Math.min(1, entropy / Math.log(amounts.length));
+  for (const amount of amounts) if (amount > 0) entropy -= (amount / total) * Math.log2(amount / total);
+  return entropy;
 }

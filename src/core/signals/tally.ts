@@ -4,6 +4,7 @@
  */
 import type { DurationUs, MonoUs, RefUs } from '../../base/units.ts';
 import { PACE_STEPS, paceStep } from './pace-steps.ts';
+import { StageTally } from './stage-tally.ts';
 import { TenantPaces, type TenantServed } from './tenant-pace.ts';
 
 /** Sums over logarithms: means and spreads of quantities that multiply, whatever the sizes. */
@@ -142,6 +143,7 @@ export class Residence {
 export class Tallies {
   readonly residence: Residence = new Residence();
   readonly rejections: Map<string, number> = new Map();
+  readonly stages: StageTally = new StageTally();
   /** Attempts after a task's first one, and requests of clients who had asked before. */
   retries = 0;
   comebacks = 0;

@@ -1,17 +1,18 @@
 import { expect, test } from 'vitest';
-import { PACED_TENANT_IDLE_US, PACED_TENANTS_MAX, TenantPaces } from './tenant-pace.ts';
+import { ROW_IDLE_US } from './row-table.ts';
+import { PACED_TENANTS_MAX, TenantPaces } from './tenant-pace.ts';
 
 const served = (tenant: string, at: number) => ({ tenant, weight: 1, workUs: 100, at });
 
 test(`TenantPaces has rows of ${PACED_TENANTS_MAX} tenants, and gives away only those without an answer for long`, () => {
   const paces = new TenantPaces();
   for (let nth = 0; nth < PACED_TENANTS_MAX; nth++) paces.add(3, served(`t${nth}`, nth));
-  paces.add(3, served('late', PACED_TENANT_IDLE_US - 1));
+  paces.add(3, served('late', ROW_IDLE_US - 1));
   expect(paces.sample()).toHaveLength(PACED_TENANTS_MAX);
   expect(paces.sample().map(({ tenant }) => tenant)).not.toContain('late');
 
-  paces.add(3, served('t0', PACED_TENANT_IDLE_US));
-  paces.add(5, served('late', PACED_TENANT_IDLE_US + 1));
+  paces.add(3, served('t0', ROW_IDLE_US));
+  paces.add(5, served('late', ROW_IDLE_US + 1));
   const names = paces.sample().map(({ tenant }) => tenant);
   expect(names).toHaveLength(PACED_TENANTS_MAX);
   expect(names).toContain('late');

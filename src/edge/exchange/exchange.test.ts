@@ -17,6 +17,7 @@ import { parseOpenAi } from '../protocols/openai/parse.ts';
 import type { ClientResponse } from './client-response.ts';
 import { Exchange } from './exchange.ts';
 import { AnswerCache } from '../cache/answer-cache.ts';
+import { Stages } from '../stages.ts';
 import { Spool } from './spool.ts';
 
 const EARLY_MS = 1_000;
@@ -138,6 +139,7 @@ class World {
         userSide: new UserSide(metrics),
         metrics,
       }),
+      stages: new Stages(),
       waitingNote: () => 'waiting',
     };
     const submit = {

@@ -35,6 +35,7 @@ import type { LesserAnswers } from '../degrade/lesser-answers.ts';
 import type { InferenceRequest } from '../protocols/inference-request.ts';
 import { BEACON_HEADER, type BeaconDesk } from '../user-side/beacon-desk.ts';
 import { Attempt, type AttemptOwner } from './attempt.ts';
+import type { Stages } from '../stages.ts';
 import type { ClientResponse } from './client-response.ts';
 import type { NodeHead } from './response-headers.ts';
 import type { SlowReader, Spool } from './spool.ts';
@@ -49,6 +50,7 @@ export interface ExchangeContext {
   readonly cache: AnswerCache;
   readonly log: RuntimeLog;
   readonly beacons: BeaconDesk;
+  readonly stages: Stages;
   /** Text of a keep-alive comment: where the request stands, if that can be told cheaply. */
   waitingNote(publicId: string): string;
 }
@@ -139,6 +141,8 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     const ids = gateway.submit(submit, this);
     this.#taskId = ids.taskId;
     this.#publicId = ids.publicId;
+    if (submit.stage !== undefined)
+      this.#context.stages.remember(ids.publicId, submit.tenant, submit.stage.name);
     this.#submittedAt = gateway.now();
     this.#witness.submitted(ids.publicId, this.#submittedAt);
     this.#overheadUs = this.#submittedAt - submit.receivedAt;

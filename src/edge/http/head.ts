@@ -23,6 +23,9 @@ export interface RequestHead {
   stainlessReadTimeout: string;
   /** How often an official client has tried before, in its own text; '' when absent. */
   retryCount: string;
+  /** Which stage of a workflow it is, and the id of the request whose answer it works on; '' when absent. */
+  stage: string;
+  parent: string;
   /** What less the client takes, in its own text. */
   degradeWish: string;
   /** Undefined when absent: an empty one is an error. */
@@ -62,6 +65,8 @@ function emptyHead(): RequestHead {
     stainlessTimeout: '',
     stainlessReadTimeout: '',
     retryCount: '',
+    stage: '',
+    parent: '',
     degradeWish: '',
     idempotencyKey: undefined,
     inferenceObjective: '',
@@ -116,6 +121,12 @@ function takeControl(head: RequestHead, name: string, value: string): void {
       break;
     case 'x-spillway-degrade':
       head.degradeWish = joined(head.degradeWish, value);
+      break;
+    case 'x-spillway-stage':
+      head.stage = joined(head.stage, value);
+      break;
+    case 'x-spillway-parent':
+      head.parent = joined(head.parent, value);
       break;
     case 'x-spillway-deadline-ms':
       head.deadlineMs = head.deadlineMs === undefined ? value : `${head.deadlineMs}, ${value}`;

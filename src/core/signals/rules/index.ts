@@ -4,6 +4,7 @@ import { affinityLoss } from './affinity-loss.ts';
 import { connectionChurn } from './connection-churn.ts';
 import { conservationBreak } from './conservation-break.ts';
 import { generationalStarvation } from './generational-starvation.ts';
+import { contentionHeat } from './contention-heat.ts';
 import { ghostQueue } from './ghost-queue.ts';
 import { jointEntropy } from './joint-entropy.ts';
 import { labelDrift } from './label-drift.ts';
@@ -50,6 +51,7 @@ export const RULES: readonly Rule[] = [
   waitSpread,
   latencySpread,
   labelDrift,
+  contentionHeat,
   predictionError,
   phantomSlo,
   staleReadings,
