@@ -26,12 +26,8 @@ export function tallyOutcome(state: SchedulerState, task: TaskRecord, outcome: O
   const { tally } = task.flow.classRecord;
   const { kind } = outcome;
   if (task.spec.stage !== undefined) tallyStage(state, task, task.spec.stage);
-  if (kind === 'served' || kind === 'degraded') {
-    const { submittedAt, deadlineAt, workUs } = task;
-    const { tenant, weight } = task.flow;
-    const by = { tenant, weight, workUs, at: state.now };
-    tally.noteServed(state.now - submittedAt, deadlineAt - submittedAt, by);
-  } else if (kind === 'cancelled') tally.cancelled += 1;
+  if (kind === 'served' || kind === 'degraded') tally.noteServed(task, state.now);
+  else if (kind === 'cancelled') tally.cancelled += 1;
   else if ('reason' in outcome && (outcome.reason === 'wait-expired' || outcome.reason === 'node-timeout'))
     tally.missed += 1;
   else tally.failed += 1;

@@ -5,7 +5,7 @@
 import type { DurationUs, MonoUs, RefUs } from '../../base/units.ts';
 import { PACE_STEPS, paceStep } from './pace-steps.ts';
 import { StageTally } from './stage-tally.ts';
-import { TenantPaces, type TenantServed } from './tenant-pace.ts';
+import { type ServedTask, TenantPaces } from './tenant-pace.ts';
 
 /** Sums over logarithms: means and spreads of quantities that multiply, whatever the sizes. */
 export class LogSums {
@@ -43,13 +43,15 @@ export class ClassTally {
   /** Part of the time to the deadline that was used, summed. */
   deadlineUsed = 0;
 
-  noteServed(latencyUs: DurationUs, allowedUs: DurationUs, by: TenantServed): void {
-    const ln = Math.log(Math.max(1, latencyUs) / Math.max(1, by.workUs));
+  noteServed(task: ServedTask, now: MonoUs): void {
+    const latencyUs = now - task.submittedAt;
+    const allowedUs = task.deadlineAt - task.submittedAt;
+    const ln = Math.log(Math.max(1, latencyUs) / Math.max(1, task.workUs));
     this.served += 1;
     this.pace.add(ln);
     const step = paceStep(ln);
     this.paceSteps[step] = (this.paceSteps[step] as number) + 1;
-    this.tenantPaces.add(step, by);
+    this.tenantPaces.add(step, task, now);
     this.deadlineUsed += Math.min(1, latencyUs / Math.max(1, allowedUs));
   }
 

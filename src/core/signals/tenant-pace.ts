@@ -19,11 +19,12 @@ export interface TenantPace {
   readonly steps: Uint32Array;
 }
 
-export interface TenantServed {
-  readonly tenant: TenantId;
-  readonly weight: number;
+/** What a served task is to the counters: a task itself, so that nothing is made for them. */
+export interface ServedTask {
+  readonly flow: { readonly tenant: TenantId; readonly weight: number };
   readonly workUs: RefUs;
-  readonly at: MonoUs;
+  readonly submittedAt: MonoUs;
+  readonly deadlineAt: MonoUs;
 }
 
 export class TenantPaces {
@@ -36,10 +37,10 @@ export class TenantPaces {
     steps: new Uint32Array(PACE_STEPS),
   }));
 
-  add(step: number, { tenant, weight, workUs, at }: TenantServed): void {
-    const row = this.#rows.use(tenant, at);
+  add(step: number, { flow, workUs }: ServedTask, at: MonoUs): void {
+    const row = this.#rows.use(flow.tenant, at);
     if (row === undefined) return;
-    row.weight = weight;
+    row.weight = flow.weight;
     row.served += 1;
     row.servedWorkUs += workUs;
     row.steps[step] = (row.steps[step] as number) + 1;

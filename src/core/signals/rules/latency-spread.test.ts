@@ -19,7 +19,10 @@ function classOf(answers: readonly Answers[]): ClassSample {
   for (const { tenant, count, pace, weight = 1 } of answers)
     for (let nth = 0; nth < count; nth++) {
       tally.noteDispatched(0, WORK_US);
-      tally.noteServed(pace * WORK_US, 100 * WORK_US, { tenant, weight, workUs: WORK_US, at: 0 });
+      tally.noteServed(
+        { flow: { tenant, weight }, workUs: WORK_US, submittedAt: 0, deadlineAt: 100 * WORK_US },
+        pace * WORK_US,
+      );
     }
   return {
     name: 'normal',
