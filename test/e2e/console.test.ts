@@ -134,7 +134,8 @@ describe.skipIf(browserPath() === undefined)('the console', () => {
     await page.keyboard.press('Enter');
     await node.getByRole('group', { name: 'Cordon one?' }).waitFor();
     await page.keyboard.press('Escape');
-    await node.waitFor({ state: 'detached' });
+    // A closed dialog has no role any more, and is taken away a moment later: only then can it be opened anew.
+    await page.locator('dialog').waitFor({ state: 'detached' });
     expect(started.gateway.node('one')?.cordoned).toBe(false);
     expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Open one');
     await page.keyboard.press('Enter');

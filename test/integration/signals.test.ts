@@ -117,8 +117,8 @@ describe('the gateway finds out that', () => {
         health: { ejectMs: 100, ejectMsMax: 100 },
         gates: { timeouts: 'off' },
       });
-      // More than there are cards: else the slow one, known to be slow, would hardly be asked.
-      users(bench, bench.client(started.dataUrl), 14, { model: IMAGE_MODEL });
+      // So many that waiting for a quick card takes longer than the slow one: else it, known to be slow, would not be asked.
+      users(bench, bench.client(started.dataUrl), 80, { model: IMAGE_MODEL });
       await fleet.setFaults('card-2', { slowFactor: 5 });
       const finding = await found(started, 'node-variance');
       expect(finding.subject).toEqual({ kind: 'node', id: 'card-2' });
