@@ -1,15 +1,12 @@
 import { expect, it } from 'vitest';
-import { longer, watchStalls } from './stall-watch.ts';
+import { createStallMeter, longer, NO_STALL, STALL_INTERVAL_MS, watchStalls } from './stall-watch.ts';
 
-it('tells for how long the process was kept from running', async () => {
-  const watch = watchStalls();
-  await nextTimer();
-  const until = performance.now() + 80;
-  while (performance.now() < until);
-  await nextTimer();
-  const { longestMs, atMs } = watch.stop();
-  expect(longestMs).toBeGreaterThan(50);
-  expect(atMs).toBeGreaterThanOrEqual(longestMs);
+it('tells the longest time that the timer did not fire beyond its interval, and when that ended', () => {
+  const meter = createStallMeter(1_000);
+  expect(meter.longest()).toBe(NO_STALL);
+  for (const nowMs of [1_000 + STALL_INTERVAL_MS, 1_200, 1_200 + STALL_INTERVAL_MS, 1_300])
+    meter.fired(nowMs);
+  expect(meter.longest()).toEqual({ longestMs: 190 - STALL_INTERVAL_MS, atMs: 200 });
 });
 
 it('keeps the longer of two, the first when they are equal', () => {
@@ -18,6 +15,11 @@ it('keeps the longer of two, the first when they are equal', () => {
   expect(longer(one, { longestMs: 5, atMs: 2 })).toBe(one);
 });
 
-function nextTimer(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 15));
-}
+it('leaves no timer behind', () => {
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const before = timers();
+  const watch = watchStalls();
+  expect(timers()).toBe(before + 1);
+  watch.stop();
+  expect(timers()).toBe(before);
+});

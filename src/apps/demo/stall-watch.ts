@@ -5,7 +5,8 @@
  */
 import type { DurationMs } from '../../base/units.ts';
 
-const INTERVAL_MS: DurationMs = 10;
+/** Finer than any pause that costs a user the deadline, and next to no work. */
+export const STALL_INTERVAL_MS: DurationMs = 10;
 
 export interface Stall {
   readonly longestMs: DurationMs;
@@ -21,20 +22,33 @@ export interface StallWatch {
   stop(): Stall;
 }
 
-export function watchStalls(): StallWatch {
-  const startedAt = performance.now();
+/** Arithmetic only; the timer is the owner's. Instants are of one clock. */
+export interface StallMeter {
+  /** Call when the timer fires. */
+  fired(nowMs: DurationMs): void;
+  longest(): Stall;
+}
+
+export function createStallMeter(startMs: DurationMs): StallMeter {
   let longest = NO_STALL;
-  let lastMs = startedAt;
-  const timer = setInterval(() => {
-    const nowMs = performance.now();
-    longest = longer(longest, { longestMs: nowMs - lastMs - INTERVAL_MS, atMs: nowMs - startedAt });
-    lastMs = nowMs;
-  }, INTERVAL_MS);
+  let lastMs = startMs;
   return {
+    fired(nowMs) {
+      longest = longer(longest, { longestMs: nowMs - lastMs - STALL_INTERVAL_MS, atMs: nowMs - startMs });
+      lastMs = nowMs;
+    },
     longest: () => longest,
+  };
+}
+
+export function watchStalls(): StallWatch {
+  const meter = createStallMeter(performance.now());
+  const timer = setInterval(() => meter.fired(performance.now()), STALL_INTERVAL_MS);
+  return {
+    longest: () => meter.longest(),
     stop() {
       clearInterval(timer);
-      return longest;
+      return meter.longest();
     },
   };
 }
