@@ -12,11 +12,20 @@ export const PLACEMENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'step-over-a-size-with-its-retried',
     invariant: 0,
-    file: `${CORE}/queue/lane-flow.ts`,
-    original: 'octaveOf(task.workUs) + (task.triedNodes === null ? 0 : RETRIED)',
-    mutated: 'octaveOf(task.workUs) + 0 * RETRIED',
+    file: `${CORE}/scheduler/dispatch.ts`,
+    original: 'offered === null || !isSurelyFor(state, task, offered)',
+    mutated: 'offered !== null && !meetsDeadlineSafely(state, task, offered)',
     killer: `${CORE}/scheduler/explain.test.ts`,
     titles: 'a task that has failed on every open node > does not hold up the others',
+  },
+  {
+    name: 'step-over-a-size-with-its-late-head',
+    invariant: 0,
+    file: `${CORE}/scheduler/dispatch.ts`,
+    original: 'offered === null || !isSurelyFor(state, task, offered)',
+    mutated: 'offered === null || !mayRunOn(state, task, offered)',
+    killer: SCENARIOS,
+    titles: 'scenario > late-head.txt',
   },
   {
     name: 'give-slow-nodes-to-whoever-is-next',

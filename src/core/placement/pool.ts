@@ -288,6 +288,16 @@ export class Pool {
   }
 }
 
+export const SPEED_CLASS_MAX: number = BUCKETS;
+
+/** The class of speed in which the node lies, from 1 for the slowest to `SPEED_CLASS_MAX`; 0 while it is in no pool. */
+export function speedClassOf(node: NodeRecord): number {
+  let speedClass = 0;
+  for (const { bucket } of node.seats)
+    if (bucket !== null) speedClass = Math.max(speedClass, bucket.index + 1);
+  return speedClass;
+}
+
 function busyKey(seat: Seat, now: MonoUs, speed: Rate): number {
   const { node, pool } = seat;
   return node.roomAt(now) + node.reservedUs + Math.round(pool.typicalWorkUs / speed);

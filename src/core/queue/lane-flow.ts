@@ -22,13 +22,10 @@ export function octaveOf(workUs: RefUs): number {
   return 31 - Math.clz32(Math.min(1 << 30, 1 + Math.floor(workUs / 1_000)));
 }
 
-/**
- * A task that failed on a node may not go there again, and may have to wait where others of its size need not: it must not be
- * stepped over together with them, or one that has no node left holds up all that came after it while nodes idle.
- */
-const RETRIED = 32;
+/** Kinds of tasks: their octave, and the speed class of nodes that are none for them, one after the other. */
+const OCTAVES = 32;
 
-/** Waiting tasks of one flow, lane and size octave; and of one model, where nodes load models for their tasks. */
+/** Waiting tasks of one flow, lane, size octave and speed floor; and of one model, where nodes load models for their tasks. */
 export class Octave extends DeadlineHeap {
   octave = 0;
   model = '';
@@ -133,8 +130,8 @@ export class LaneFlow {
   }
 
   add(task: TaskRecord): void {
-    const size = octaveOf(task.workUs) + (task.triedNodes === null ? 0 : RETRIED);
-    const entry = this.#octaveOf(size, this.#loadsModels ? task.spec.model : '');
+    const kind = octaveOf(task.workUs) + task.speedFloor * OCTAVES;
+    const entry = this.#octaveOf(kind, this.#loadsModels ? task.spec.model : '');
     entry.push(task);
     task.octave = entry;
   }
@@ -148,6 +145,13 @@ export class LaneFlow {
     const last = --this.#octavesInUse;
     octaves[octaves.indexOf(entry)] = octaves[last] as Octave;
     octaves[last] = entry;
+  }
+
+  /** Files the task with those for which nodes of that speed class are none. It was filed lower, or with none. */
+  raiseSpeedFloor(task: TaskRecord, floor: number): void {
+    this.remove(task);
+    task.speedFloor = floor;
+    this.add(task);
   }
 
   /** Steps over everything, or over nothing any more, in the scan under way. */

@@ -66,6 +66,8 @@ export class TaskRecord extends TaskNumbers {
   runningIndex = -1;
   attempts = 0;
   triedNodes: NodeId[] | null = null;
+  /** The speed class of the fastest node that was free while it waited and was none for it; 0 when none was. */
+  speedFloor = 0;
   brokenNodes = 0;
   /** The task for which it is asked to give its place, while its abort is under way; once in its life. */
   givesWayTo: TaskId = NOBODY;
@@ -97,6 +99,7 @@ export class TaskRecord extends TaskNumbers {
     this.knownFingerprint = null;
     this.attempts = 0;
     this.triedNodes = null;
+    this.speedFloor = 0;
     this.brokenNodes = 0;
     this.givesWayTo = NOBODY;
     this.startInflight = 0;

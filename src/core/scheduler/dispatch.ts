@@ -16,8 +16,9 @@ import type { NodeRecord } from '../health/node-record.ts';
 import type { NodeGroup } from '../placement/bulkhead.ts';
 import { choose, deadlineServiceUs, rankedUs, savedUs, serviceUs, swapUs } from '../placement/choose.ts';
 import { isShutFor } from '../placement/eligibility.ts';
-import type { Seat } from '../placement/pool.ts';
+import { type Seat, SPEED_CLASS_MAX, speedClassOf } from '../placement/pool.ts';
 import type { Lane } from '../queue/lane.ts';
+import type { LaneFlow } from '../queue/lane-flow.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { expectDoneAt } from './book.ts';
 import { noteProbe } from './breakers.ts';
@@ -86,7 +87,7 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
       assign(state, lane, task, node);
       break;
     }
-    hold(state, lane, task);
+    hold(state, lane, task, node);
     if (!loads && loss <= affordableUs(state, lane, task)) heldMax = Math.min(heldMax, COMPARED_MIN);
   }
   while (hasRoomFor(lane, node) && releaseTo(state, lane, node));
@@ -107,7 +108,7 @@ function offerToClaimants(state: SchedulerState, lane: Lane, node: NodeRecord): 
         const task = lane.headOf(flow);
         if (task === null || group.shutsOut(task)) break;
         if (evictIfShut(state, task)) continue;
-        if (placeOrWait(state, lane, task)) hold(state, lane, task);
+        if (placeOrWait(state, lane, task)) hold(state, lane, task, node);
       }
     }
   }
@@ -122,7 +123,7 @@ export function dispatchLane(state: SchedulerState, lane: Lane): void {
     const task = lane.next();
     if (task === null) break;
     if (evictIfShut(state, task)) continue;
-    if (placeOrWait(state, lane, task)) hold(state, lane, task);
+    if (placeOrWait(state, lane, task)) hold(state, lane, task, state.choice.roomy?.node ?? null);
   }
   while (held.size > 0 && hasRoom(lane)) {
     choose(lane.pools, held.task(0), state.context, state.choice);
@@ -230,11 +231,21 @@ function takeOrWait(state: SchedulerState, lane: Lane, task: TaskRecord, node: N
   return true;
 }
 
-/** Steps over a task that waits for the busy node of the choice. */
-function hold(state: SchedulerState, lane: Lane, task: TaskRecord): void {
+/** Steps over a task that waits for the busy node of the choice, and with it over those of its kind; see `sortOut`. */
+function hold(state: SchedulerState, lane: Lane, task: TaskRecord, offered: NodeRecord | null): void {
   state.held.push(task, state.choice.busyDoneAt);
   bookWait(state, lane, task);
+  if (offered === null || !isSurelyFor(state, task, offered)) sortOut(task, offered);
   lane.hold(task);
+}
+
+/**
+ * What is offered is none for the task, since it has failed there or waited too long. Others of its size may take it: they are
+ * not to be stepped over with it, or they idle the node and are as late in turn.
+ */
+function sortOut(task: TaskRecord, offered: NodeRecord | null): void {
+  const floor = offered === null ? SPEED_CLASS_MAX : speedClassOf(offered);
+  if (floor > task.speedFloor) (task.laneFlow as LaneFlow).raiseSpeedFloor(task, floor);
 }
 
 /** Reserves the busy node of the choice for the task, unless its reservation still stands. */
@@ -272,10 +283,13 @@ function releaseTo(state: SchedulerState, lane: Lane, node: NodeRecord): boolean
 
 /** How much later the task is done on this node than at `doneAt`, where it waits; Infinity when the node is none for it. */
 function lossUs(state: SchedulerState, task: TaskRecord, doneAt: MonoUs, node: NodeRecord): DurationUs {
-  if (!mayRunOn(state, task, node) || !meetsDeadlineSafely(state, task, node))
-    return Number.POSITIVE_INFINITY;
+  if (!isSurelyFor(state, task, node)) return Number.POSITIVE_INFINITY;
   if (doneAt === Number.POSITIVE_INFINITY) return 0;
   return state.now + rankedUs(node, task, state.context) / node.rankFactor - doneAt;
+}
+
+function isSurelyFor(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
+  return mayRunOn(state, task, node) && meetsDeadlineSafely(state, task, node);
 }
 
 /** Whether no earlier attempt, no breaker and no bulkhead keep the task off the node. */
