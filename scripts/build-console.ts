@@ -49,7 +49,7 @@ function digestOfSources(): string {
 
 if (import.meta.main) {
   try {
-    if (await buildConsole()) process.stderr.write(`Built the console into dist/console\n');
+    if (await buildConsole()) process.stderr.write('Built the console into dist/console\n');
   } catch (error) {
     if (!process.argv.includes('--if-possible')) throw error;
     process.stderr.write(
