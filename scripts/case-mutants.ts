@@ -115,7 +115,7 @@ function runTest(
       cwd: folder,
       encoding: 'utf8',
       timeout: TEST_MS_MAX,
-      env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '' },
+      env: { ...process.env, TEST_DEPTH: 'deep', NO_COLOR: '1', FORCE_COLOR: '' },
     },
   );
   return { exitCode: status ?? 1, output: `${stdout}\n${stderr}` };

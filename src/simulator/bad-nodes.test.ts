@@ -1,5 +1,6 @@
 /** Bad nodes among good ones, and good ones in a noisy day: who is put out of rotation, how soon, at what price. */
 import { describe, expect, test } from 'vitest';
+import { drawsOf } from '../../test/support/depth.ts';
 import { NoisyFleet } from '../../test/support/noisy-fleet.ts';
 import { S } from '../../test/support/specs.ts';
 import { createPrng } from '../base/prng.ts';
@@ -53,7 +54,7 @@ describe.each<Fault>(['fails 40 %', 'refuses everything', 'is three times slower
     test.each(SLOTS)(
       'is soon out, harms less than a hundredth, and is back by its slow start, slots: %i',
       (slots) => {
-        for (let seed = 1; seed <= 3; seed++) {
+        for (let seed = 1; seed <= drawsOf(3); seed++) {
           const fleet = new NoisyFleet({ nodes: NODES, slots, seed, burstLoad: CALM });
           fleet.runFor(300 * S);
           const from = fleet.run.now;
@@ -83,9 +84,9 @@ describe.each<Fault>(['fails 40 %', 'refuses everything', 'is three times slower
 );
 
 describe('healthy nodes', () => {
-  // Three minutes for each of 20 seeds and number of slots: two hours.
-  test('are never put out of rotation for the noise of a usual day, over 20 seeds', () => {
-    for (let seed = 1; seed <= 20; seed++) {
+  // Three minutes for each of 20 seeds and number of slots in a deep run: two hours.
+  test('are never put out of rotation for the noise of a usual day, over many seeds', () => {
+    for (let seed = 1; seed <= drawsOf(20); seed++) {
       for (const slots of SLOTS) {
         const fleet = new NoisyFleet({ nodes: NODES, slots, seed });
         fleet.runFor(180 * S);

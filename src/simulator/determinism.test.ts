@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { drawsOf } from '../../test/support/depth.ts';
 import { ROUGH } from '../../test/support/rough-scenario.ts';
 import { policySpec } from '../../test/support/scenarios.ts';
 import { runAll } from './parallel/run-all.ts';
 import { runScenario } from './run-scenario.ts';
 
-const SEEDS = Array.from({ length: 20 }, (_, index) => index + 1);
+const SEEDS = Array.from({ length: drawsOf(20) }, (_, index) => index + 1);
 const run = promisify(execFile);
 
 /** What a run came to, but for the time it took. */
@@ -20,7 +21,9 @@ describe('a scenario', () => {
     const first = SEEDS.map((seed) => comparable(seed));
     const again = SEEDS.toReversed().map((seed) => comparable(seed));
     expect(again.toReversed()).toEqual(first);
-    expect(new Set(first.map((each) => (each as { decisionHash: string }).decisionHash)).size).toBe(20);
+    expect(new Set(first.map((each) => (each as { decisionHash: string }).decisionHash)).size).toBe(
+      SEEDS.length,
+    );
   });
 
   test('meets the same users under every policy', () => {
@@ -33,7 +36,7 @@ describe('a scenario', () => {
   });
 
   test('comes to the same on threads and in other processes', async () => {
-    const seeds = SEEDS.slice(0, 6);
+    const seeds = SEEDS.slice(0, drawsOf(6));
     const requests = seeds.map((seed) => ({ scenario: ROUGH, policy: policySpec(), seed }));
     const [threads, processes] = await Promise.all([
       runAll(requests, { workers: 2 }),

@@ -1,5 +1,6 @@
 /** Learned bounds on silence in virtual time: what an hour of noise is cut, and what a hung node costs. */
 import { describe, expect, test } from 'vitest';
+import { drawsOf } from '../../test/support/depth.ts';
 import { nodeSpec, S, taskSpec } from '../../test/support/specs.ts';
 import { createPrng } from '../base/prng.ts';
 import { defaultSchedulerConfig } from '../core/config/defaults.ts';
@@ -51,7 +52,7 @@ function hour(seed: number, lengthUs: number, fault?: (run: VirtualRun) => void)
 }
 
 describe('over an hour of virtual time', () => {
-  test.each([1, 2, 3])(
+  test.each([1, 2, 3].slice(0, drawsOf(3)))(
     'healthy noisy traffic is cut in less than one attempt in a thousand, seed %i',
     (seed) => {
       const { attempts, cut } = hour(seed, 3_600 * S);
@@ -60,7 +61,7 @@ describe('over an hour of virtual time', () => {
     },
   );
 
-  test.each([1, 2])(
+  test.each([1, 2].slice(0, drawsOf(2)))(
     'a node that hangs costs a few retries, and hardly anybody an answer, seed %i',
     (seed) => {
       const hang = (run: VirtualRun): void => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { drawsOf } from '../../../test/support/depth.ts';
 import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
 import { nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
 import { defaultSchedulerConfig } from '../config/defaults.ts';
@@ -125,7 +126,7 @@ describe('a full queue lets one in and one out', () => {
           }
         });
       }),
-      { numRuns: 60 },
+      { numRuns: drawsOf(60) },
     );
   });
 });

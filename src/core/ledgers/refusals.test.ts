@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { drawsOf } from '../../../test/support/depth.ts';
 import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
 import { FuzzPlayer, sequenceArbitrary, SMALL_BOUNDS } from '../../../test/support/fuzz.ts';
 import { LoadedFleet } from '../../../test/support/loaded-fleet.ts';
@@ -263,7 +264,7 @@ describe('the ledger', () => {
         new FuzzPlayer(again).play(steps);
         expect(again.scheduler.ledgers(again.now)).toEqual(world.scheduler.ledgers(world.now));
       }),
-      { numRuns: 40 },
+      { numRuns: drawsOf(40) },
     );
   });
 });

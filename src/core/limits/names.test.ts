@@ -1,6 +1,7 @@
 /** The names that have limits: how many there may be, and what happens when one more comes. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { drawsOf } from '../../../test/support/depth.ts';
 import { taskSpec } from '../../../test/support/specs.ts';
 import { resultArbitrary } from '../../../test/support/fuzz.ts';
 import { defaultSchedulerConfig, type SchedulerOverrides } from '../config/defaults.ts';
@@ -142,7 +143,7 @@ describe('Limits, whatever happens,', () => {
         for (const reservation of open) reservation.end(now);
         expect(limits.held()).toMatchObject({ tasks: 0, tokens: 0 });
       }),
-      { numRuns: 120 },
+      { numRuns: drawsOf(120) },
     );
   });
 });

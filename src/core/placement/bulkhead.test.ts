@@ -1,6 +1,7 @@
 /** Shares of node groups, against a model that knows only who holds a permit where, and how many slots are open. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { drawsOf } from '../../../test/support/depth.ts';
 import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
 import { MS, nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
 import { defaultSchedulerConfig, type SchedulerOverrides } from '../config/defaults.ts';
@@ -513,7 +514,7 @@ describe('node groups, whatever happens', () => {
           }
         }
       }),
-      { numRuns: 60, endOnFailure: true },
+      { numRuns: drawsOf(60), endOnFailure: true },
     );
   });
 
@@ -531,7 +532,7 @@ describe('node groups, whatever happens', () => {
           for (const part of shares) expect(part.held).toBe(0);
         }
       }),
-      { numRuns: 40, endOnFailure: true },
+      { numRuns: drawsOf(40), endOnFailure: true },
     );
   });
 
@@ -552,7 +553,7 @@ describe('node groups, whatever happens', () => {
           }
         }
       }),
-      { numRuns: 40, endOnFailure: true },
+      { numRuns: drawsOf(40), endOnFailure: true },
     );
   });
 });

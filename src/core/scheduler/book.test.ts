@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { drawsOf } from '../../../test/support/depth.ts';
 import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
 import { FuzzPlayer, sequenceArbitrary, SMALL_BOUNDS } from '../../../test/support/fuzz.ts';
 import { nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
@@ -170,6 +171,6 @@ test('whatever happens, the books hold finite numbers, and no more waste than wa
         }
       }
     }),
-    { numRuns: 60 },
+    { numRuns: drawsOf(60) },
   );
 });

@@ -5,6 +5,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { drawsOf } from '../../../test/support/depth.ts';
 import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
 import { type FuzzOptions, FuzzPlayer, sequenceArbitrary, type Step } from '../../../test/support/fuzz.ts';
 import { nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
@@ -226,11 +227,11 @@ describe('a task that has failed on every open node', () => {
 
 describe('explain of a waiting task', () => {
   test('names a true cause in every state of a fuzzed scheduler', () => {
-    expectTruth(liesIn(PLAIN, 200));
+    expectTruth(liesIn(PLAIN, drawsOf(200)));
   }, 120_000);
 
   test('names a true cause where groups share nodes out', () => {
-    expectTruth(liesIn(SHARED, 200));
+    expectTruth(liesIn(SHARED, drawsOf(200)));
   }, 120_000);
 
   test('has met the usual causes by then', () => {

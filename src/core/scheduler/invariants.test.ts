@@ -1,6 +1,7 @@
 /** Invariants 1 to 6 of the architecture, whatever happens: random sequences of every event, with absurd numbers. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { drawsOf } from '../../../test/support/depth.ts';
 import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
 import {
   type FuzzOptions,
@@ -34,7 +35,7 @@ describe('createScheduler.apply', () => {
       fc.property(sequenceArbitrary(ALL), (steps) => {
         played(steps);
       }),
-      { numRuns: 60 },
+      { numRuns: drawsOf(60) },
     );
   });
 
@@ -43,7 +44,7 @@ describe('createScheduler.apply', () => {
       fc.property(sequenceArbitrary(ALL), (steps) => {
         expect(played(steps).log).toEqual(played(steps).log);
       }),
-      { numRuns: 25 },
+      { numRuns: drawsOf(25) },
     );
   });
 
@@ -53,7 +54,7 @@ describe('createScheduler.apply', () => {
         const world = new CheckedScheduler(CONFIG);
         new FuzzPlayer(world).play(steps, () => expectWithinBounds(world));
       }),
-      { numRuns: 40 },
+      { numRuns: drawsOf(40) },
     );
   });
 
@@ -78,7 +79,7 @@ describe('createScheduler.apply', () => {
           expect(record.served).toBeGreaterThanOrEqual(0);
         }
       }),
-      { numRuns: 40 },
+      { numRuns: drawsOf(40) },
     );
   });
 
@@ -98,7 +99,7 @@ describe('createScheduler.apply', () => {
           for (const view of [requests, tokens])
             if (view !== undefined) expect(view.remaining).toBeLessThanOrEqual(view.limit);
       }),
-      { numRuns: 60 },
+      { numRuns: drawsOf(60) },
     );
   });
 
@@ -121,7 +122,7 @@ describe('createScheduler.apply', () => {
         world.advance(2 * S);
         expect(world.permits.has(fresh.id), 'the fresh task runs within two seconds').toBe(true);
       }),
-      { numRuns: 40 },
+      { numRuns: drawsOf(40) },
     );
   });
 });

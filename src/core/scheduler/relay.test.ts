@@ -1,6 +1,7 @@
 /** Pools that come and go, classes that change, the order in which strangers arrive, and the end. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { drawsOf } from '../../../test/support/depth.ts';
 import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
 import { MS, nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
 import { DEFAULT_CLASSES, defaultSchedulerConfig } from '../config/defaults.ts';
@@ -151,7 +152,7 @@ describe('decisions', () => {
         const alone = logOf(steps, 0);
         expect(logOf(steps, strangers)).toEqual(alone);
       }),
-      { numRuns: 30 },
+      { numRuns: drawsOf(30) },
     );
   });
 });

@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { drawsOf } from '../../../test/support/depth.ts';
 import { defaultGatewayConfig } from '../../core/config/index.ts';
 import { NO_NEEDS } from '../../core/request/needs.ts';
 import { type AttemptResult, NO_RETRY, type Outcome } from '../../core/request/outcome.ts';
@@ -430,7 +431,7 @@ describe('Exchange', () => {
           world.settle();
           expectPromisesKept(world, clientStayed);
         }),
-        { numRuns: 1_500 },
+        { numRuns: drawsOf(1_500) },
       );
     },
   );

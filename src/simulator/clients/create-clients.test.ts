@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { drawsOf } from '../../../test/support/depth.ts';
 import { answerByScript, refusal, SERVED } from '../../../test/support/scripted-gateway.ts';
 import { S } from '../../../test/support/specs.ts';
 import { streamSpec } from '../../../test/support/stream-spec.ts';
@@ -270,7 +271,7 @@ describe('createClients', () => {
         expect(told.ended.size).toBe(told.arrived.size);
         expect(clients.nextAt()).toBe(Number.POSITIVE_INFINITY);
       }),
-      { numRuns: 60 },
+      { numRuns: drawsOf(60) },
     );
   });
 });

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { drawsOf } from '../../../test/support/depth.ts';
 import { CheckedPolicy } from '../../../test/support/checked-policy.ts';
 import { FuzzPlayer, sequenceArbitrary, type Step } from '../../../test/support/fuzz.ts';
 import { defaultSchedulerConfig } from '../../core/config/defaults.ts';
@@ -25,7 +26,7 @@ describe('every baseline', () => {
         expect(world.outcomes.size).toBe(world.specs.size);
         expect(world.policy.accounts()).toMatchObject({ queued: 0, running: 0 });
       }),
-      { numRuns: 40 },
+      { numRuns: drawsOf(40) },
     );
   });
 
@@ -58,7 +59,7 @@ describe('every baseline', () => {
         world.endAll();
         expect(world.policy.accounts()).toMatchObject({ queued: 0, running: 0 });
       }),
-      { numRuns: 25 },
+      { numRuns: drawsOf(25) },
     );
   });
 });

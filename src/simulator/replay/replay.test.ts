@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { drawsOf } from '../../../test/support/depth.ts';
 import {
   type FuzzOptions,
   FuzzPlayer,
@@ -39,7 +40,7 @@ describe('replayJournal', () => {
           hash: world.digest.digest(),
         });
       }),
-      { numRuns: 60 },
+      { numRuns: drawsOf(60) },
     );
   });
 
@@ -58,7 +59,7 @@ describe('replayJournal', () => {
         expect(report.difference?.expected).toMatch(/^assign n\d 99$/);
         expect(report.difference?.got).toMatch(/^assign n\d \d+$/);
       }),
-      { numRuns: 30 },
+      { numRuns: drawsOf(30) },
     );
   });
 

@@ -7,8 +7,15 @@ export interface Steps {
 }
 
 export function stepsBetween(old: ArrayLike<number>, steps: ArrayLike<number>): Steps {
-  const counts = Float64Array.from(steps, (count, step) => count - (old[step] ?? 0));
-  return { counts, total: counts.reduce((sum, count) => sum + count, 0) };
+  // For every tenant at every look: a mapping costs five times as much.
+  const counts = new Float64Array(steps.length);
+  let total = 0;
+  for (let step = 0; step < steps.length; step++) {
+    const count = (steps[step] as number) - (old[step] ?? 0);
+    counts[step] = count;
+    total += count;
+  }
+  return { counts, total };
 }
 
 /** The step in which the quantile lies. */
