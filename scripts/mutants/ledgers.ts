@@ -42,7 +42,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     ...REFUSALS,
     name: 'remember-refusals-without-bound',
     invariant: 4,
-    original: 'this.#pending >= PENDING_MAX || ',
+    original: 'this.#pending < PENDING_MAX && ',
     mutated: '',
     titles: 'the ledger > never keeps more records',
   },

@@ -22,7 +22,7 @@ import type { Assignment, SubmitSpec, TaskListener } from './contract.ts';
 import type { EventLoop } from './event-loop.ts';
 import { type RuntimeLog, reasonOf } from './log.ts';
 import { type FingerprintAsked, SubmittedTask } from './submitted-task.ts';
-import { isLive, type TaskRow, TaskRow as Row, type TaskTable } from './task-table.ts';
+import { isLive, type TaskRow, type TaskTable } from './task-table.ts';
 import type { TenantUsage } from './tenant-usage.ts';
 
 /** What a task needs to know of the node that it is sent to. */
@@ -97,7 +97,7 @@ export class Dispatcher {
 
   submit(spec: SubmitSpec, listener: TaskListener): { readonly taskId: TaskId; readonly publicId: string } {
     const id = this.#table.nextId();
-    this.#table.add(new Row(id, spec, listener));
+    this.#table.begin(id, spec, listener);
     this.#post({ kind: 'submit', task: new SubmittedTask(id, spec, this.#fingerprintAsked) });
     return { taskId: id, publicId: this.#table.publicId(id) };
   }

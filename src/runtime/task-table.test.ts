@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { FAILURES_MAX, FINISHED_MAX, TaskRow, TaskTable } from './task-table.ts';
+import { FAILURES_MAX, FINISHED_MAX, SPARE_ROWS_MAX, TaskRow, TaskTable } from './task-table.ts';
+import type { TaskListener } from './contract.ts';
 import { TenantUsage } from './tenant-usage.ts';
 
 const SPEC = {
@@ -12,6 +13,67 @@ const SPEC = {
   deadlineWished: false,
   stream: false,
 };
+
+const LISTENER: TaskListener = { assigned() {}, abort() {}, finished() {} };
+
+describe('TaskRow.renew', () => {
+  test('makes a row that went through everything like a new one', () => {
+    const row = new TaskRow(1, SPEC, LISTENER);
+    Object.assign(row, {
+      outcome: { kind: 'served' },
+      verdict: { kind: 'served' },
+      permit: true,
+      cancelled: true,
+      admittedUs: 1,
+      decidedUs: 2,
+      sentUs: 3,
+      firstByteUs: 4,
+      doneUs: 5,
+      nodeId: 'n',
+      attempts: 2,
+      runsModel: 'small',
+    });
+    row.attemptFailed('reset', 1);
+    row.lookedAt({ index: 0, alternative: { how: 'cache' }, verdict: 'taken', because: 'queue-full' });
+    const fresh = new TaskRow(2, { ...SPEC, model: 'other' }, undefined);
+    // Everything that a request may change was changed, so that what is not reset would be seen.
+    for (const [name, value] of Object.entries(fresh))
+      if (!(name in SPEC)) expect(Reflect.get(row, name), name).not.toEqual(value);
+    row.renew(2, { ...SPEC, model: 'other' }, undefined);
+    expect(row).toEqual(fresh);
+  });
+});
+
+describe('TaskTable.begin', () => {
+  test('takes the row that left the ring, and no id of a forgotten request finds it', () => {
+    const table = new TaskTable(new TenantUsage(0));
+    const refusal = { reason: 'unknown-model', tenant: 't', model: 'm', receivedAt: 0 } as const;
+    const forgotten = table.noteRefused(refusal, 7);
+    const row = table.find(forgotten);
+    const second = table.noteRefused(refusal, 7);
+    for (let i = 1; i < FINISHED_MAX; i++) table.noteRefused(refusal, 7);
+    const id = table.nextId();
+    expect(table.begin(id, SPEC, LISTENER)).toBe(row);
+    expect(table.find(forgotten)).toBeUndefined();
+    expect(table.find(second)).toMatchObject({ outcome: { kind: 'rejected' } });
+    expect(table.find(table.publicId(id))).toMatchObject({ id, outcome: undefined, className: 'normal' });
+  });
+
+  test('keeps no more spare rows than its bound when a burst of live ones ends', () => {
+    const table = new TaskTable(new TenantUsage(0));
+    const burst = FINISHED_MAX + 2 * SPARE_ROWS_MAX;
+    const rows = Array.from({ length: burst }, () => table.begin(table.nextId(), SPEC, LISTENER));
+    for (const row of rows) {
+      row.outcome = { kind: 'served' };
+      table.retire(row);
+    }
+    const again = new Set(rows);
+    const reused = Array.from({ length: 2 * SPARE_ROWS_MAX }, () =>
+      table.begin(table.nextId(), SPEC, LISTENER),
+    );
+    expect(reused.filter((row) => again.has(row))).toHaveLength(SPARE_ROWS_MAX);
+  });
+});
 
 describe('TaskRow.attemptFailed', () => {
   test('keeps what failed where, and the newest at the bound', () => {
@@ -41,8 +103,7 @@ describe('TaskTable.list', () => {
 
   test('tells live ones with the oldest first and ended ones with the newest first, each up to its limit', () => {
     const table = new TaskTable(new TenantUsage(0));
-    const rows = Array.from({ length: 4 }, () => new TaskRow(table.nextId(), SPEC, undefined));
-    for (const row of rows) table.add(row);
+    const rows = Array.from({ length: 4 }, () => table.begin(table.nextId(), SPEC, LISTENER));
     for (const row of rows.slice(2)) row.permit = true;
     for (let i = 0; i < 3; i++) table.noteRefused(refusal, 7);
     const ids = (state: 'queued' | 'running' | 'ended', limit: number): number[] =>

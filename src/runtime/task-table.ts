@@ -36,6 +36,9 @@ import type { TenantUsage } from './tenant-usage.ts';
 /** Finished requests that stay explainable. */
 export const FINISHED_MAX = 10_000;
 
+/** Rows that wait for another request: as many as one burst leaves, no more. */
+export const SPARE_ROWS_MAX = 1_024;
+
 const PREFIX_BYTES = 9;
 const ID_RADIX = 36;
 /** An instant that has not happened. */
@@ -56,18 +59,21 @@ export type RowSpec = Pick<
   'className' | 'tenant' | 'model' | 'receivedAt' | 'workUs' | 'deadlineUs' | 'deadlineWished' | 'stream'
 >;
 
-/** A class, since one is made for every request. */
+/**
+ * A class, since each request has one. A row that has left the ring is another request's later: it lives through ten thousand
+ * requests, so that a new one for each would be most of what the collector copies.
+ */
 export class TaskRow {
-  readonly id: TaskId;
-  readonly className: ClassName;
-  readonly tenant: TenantId;
-  readonly model: ModelId;
-  readonly receivedAt: MonoUs;
-  readonly workUs: RefUs;
-  readonly deadlineUs: DurationUs;
-  readonly deadlineWished: boolean;
-  readonly stream: boolean;
-  listener: TaskListener | undefined;
+  id: TaskId = 0;
+  className: ClassName = '';
+  tenant: TenantId = '';
+  model: ModelId = '';
+  receivedAt: MonoUs = 0;
+  workUs: RefUs = 0;
+  deadlineUs: DurationUs = 0;
+  deadlineWished = false;
+  stream = false;
+  listener: TaskListener | undefined = undefined;
   outcome: Outcome | undefined = undefined;
   /** Set when the runtime, not the scheduler, decides what the client is told. */
   verdict: Outcome | undefined = undefined;
@@ -75,7 +81,7 @@ export class TaskRow {
   nodeId: NodeId = '';
   attempts = 0;
   /** The model that runs for it: another than asked for once a cheaper one stands in. */
-  runsModel: ModelId;
+  runsModel: ModelId = '';
   /** Lesser answers that were looked at; made at the first one. */
   steps: DegradeStep[] | undefined = undefined;
   /** Made at the first failed attempt: most requests have none. */
@@ -91,6 +97,11 @@ export class TaskRow {
   doneUs: DurationUs = NEVER;
 
   constructor(id: TaskId, spec: RowSpec, listener: TaskListener | undefined) {
+    this.renew(id, spec, listener);
+  }
+
+  /** Makes it another request's, as if it were new. No one may hold it. */
+  renew(id: TaskId, spec: RowSpec, listener: TaskListener | undefined): void {
     this.id = id;
     this.className = spec.className;
     this.tenant = spec.tenant;
@@ -102,6 +113,19 @@ export class TaskRow {
     this.deadlineWished = spec.deadlineWished;
     this.stream = spec.stream;
     this.listener = listener;
+    this.outcome = undefined;
+    this.verdict = undefined;
+    this.nodeId = '';
+    this.attempts = 0;
+    this.steps = undefined;
+    this.failures = undefined;
+    this.permit = false;
+    this.cancelled = false;
+    this.admittedUs = NEVER;
+    this.decidedUs = NEVER;
+    this.sentUs = NEVER;
+    this.firstByteUs = NEVER;
+    this.doneUs = NEVER;
   }
 
   /** Remembers an alternative; bounded, since each is looked at twice at most. */
@@ -142,7 +166,8 @@ export interface WallAnchor {
 
 export class TaskTable {
   readonly #rows = new Map<TaskId, TaskRow>();
-  readonly #finished: TaskId[] = [];
+  readonly #finished: TaskRow[] = [];
+  readonly #spare: TaskRow[] = [];
   readonly #prefix: string;
   #oldest = 0;
   #lastId: TaskId = 0;
@@ -170,9 +195,12 @@ export class TaskTable {
     return this.#prefix + id.toString(ID_RADIX);
   }
 
-  add(row: TaskRow): void {
-    this.#rows.set(row.id, row);
+  /** A live row. */
+  begin(id: TaskId, spec: RowSpec, listener: TaskListener): TaskRow {
+    const row = this.#take(id, spec, listener);
+    this.#rows.set(id, row);
     this.#live += 1;
+    return row;
   }
 
   /** A row that was finished before it could live. */
@@ -188,12 +216,12 @@ export class TaskTable {
 
   /** A row of a request that another one's work answered. */
   noteJoined(id: TaskId, { outcome, ...known }: JoinedEnd, now: MonoUs): void {
-    this.#addEnded(new TaskRow(id, { ...NO_TASK, ...known }, undefined), outcome, now);
+    this.#addEnded(this.#take(id, { ...NO_TASK, ...known }, undefined), outcome, now);
   }
 
   #noteEnded(spec: RowSpec, outcome: Outcome, now: MonoUs): string {
     const id = this.nextId();
-    this.#addEnded(new TaskRow(id, spec, undefined), outcome, now);
+    this.#addEnded(this.#take(id, spec, undefined), outcome, now);
     return this.publicId(id);
   }
 
@@ -202,7 +230,7 @@ export class TaskTable {
     row.doneUs = now - row.receivedAt;
     this.#usage.ended(row.tenant, outcome, row.workUs);
     this.#rows.set(row.id, row);
-    this.#remember(row.id);
+    this.#remember(row);
   }
 
   /** A live or finished row. */
@@ -235,8 +263,7 @@ export class TaskTable {
   #newestFinished(limit: number): readonly TaskRow[] {
     const count = this.#finished.length;
     return Array.from({ length: Math.min(limit, count) }, (_, back) => {
-      const id = this.#finished[(this.#oldest + count - 1 - back) % count] as TaskId;
-      return this.#rows.get(id) as TaskRow;
+      return this.#finished[(this.#oldest + count - 1 - back) % count] as TaskRow;
     });
   }
 
@@ -244,17 +271,26 @@ export class TaskTable {
   retire(row: TaskRow): void {
     row.listener = undefined;
     this.#live -= 1;
-    this.#remember(row.id);
+    this.#remember(row);
   }
 
-  #remember(id: TaskId): void {
+  #remember(row: TaskRow): void {
     if (this.#finished.length < FINISHED_MAX) {
-      this.#finished.push(id);
+      this.#finished.push(row);
       return;
     }
-    this.#rows.delete(this.#finished[this.#oldest] as TaskId);
-    this.#finished[this.#oldest] = id;
+    const forgotten = this.#finished[this.#oldest] as TaskRow;
+    this.#rows.delete(forgotten.id);
+    this.#finished[this.#oldest] = row;
     this.#oldest = (this.#oldest + 1) % FINISHED_MAX;
+    if (this.#spare.length < SPARE_ROWS_MAX) this.#spare.push(forgotten);
+  }
+
+  #take(id: TaskId, spec: RowSpec, listener: TaskListener | undefined): TaskRow {
+    const row = this.#spare.pop();
+    if (row === undefined) return new TaskRow(id, spec, listener);
+    row.renew(id, spec, listener);
+    return row;
   }
 }
 

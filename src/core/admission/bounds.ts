@@ -26,6 +26,7 @@ export function victimsFor(
     !isOver(own.queued, arrival, bounds, bounds.classShareMax) &&
     !isOver(total, arrival, bounds, 1);
   if (isFree) return NOBODY;
+  if (isRefusedAtOnce(arrival, { classes, bounds, total })) return null;
   const room: Room = {
     arrival,
     bounds,
@@ -46,6 +47,26 @@ export function victimsFor(
 }
 
 const NOBODY: readonly TaskRecord[] = [];
+
+interface Bounded {
+  readonly classes: readonly ClassRecord[];
+  readonly bounds: BoundsConfig;
+  readonly total: Holding;
+}
+
+/**
+ * Whether the first bound that the arrival is over has nobody to take from: the usual end under overload, where the price of
+ * a refusal counts, so that nothing is copied for it.
+ */
+function isRefusedAtOnce(arrival: TaskRecord, { classes, bounds, total }: Bounded): boolean {
+  const { flow } = arrival;
+  const own = flow.classRecord;
+  if (isOver(flow.tenantQueued, arrival, bounds, bounds.tenantShareMax))
+    return !givesWay(lowestFlowOf(classes, flow.tenant), arrival);
+  if (isOver(own.queued, arrival, bounds, bounds.classShareMax))
+    return !givesWay(own.heaviestFlow(), arrival);
+  return isOver(total, arrival, bounds, 1) && !givesWay(heaviestOfLowest(classes), arrival);
+}
 
 /** What would be held under each bound once the victims so far have left. */
 interface Room {
@@ -68,8 +89,7 @@ interface Scope {
 function makeRoom(room: Room, { held, share, from }: Scope): boolean {
   const { arrival, bounds, victims } = room;
   if (!isOver(held, arrival, bounds, share)) return true;
-  if (from === undefined || from.classRecord.index < arrival.flow.classRecord.index) return false;
-  if (from.classRecord === arrival.flow.classRecord && isHeaviest(arrival, from)) return false;
+  if (!givesWay(from, arrival)) return false;
   for (let task = from.newest; task !== null && victims.length < VICTIMS_PER_ARRIVAL_MAX; task = task.older) {
     if (victims.includes(task)) continue;
     victims.push(task);
@@ -79,6 +99,12 @@ function makeRoom(room: Room, { held, share, from }: Scope): boolean {
     if (!isOver(held, arrival, bounds, share)) return true;
   }
   return false;
+}
+
+/** Never for a less important one, nor for one that would itself be the one to leave. */
+function givesWay(from: Flow | undefined, arrival: TaskRecord): from is Flow {
+  if (from === undefined || from.classRecord.index < arrival.flow.classRecord.index) return false;
+  return from.classRecord !== arrival.flow.classRecord || !isHeaviest(arrival, from);
 }
 
 function take(held: Holding, task: TaskRecord): void {

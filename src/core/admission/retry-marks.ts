@@ -30,6 +30,7 @@ const KEPT_STEP: Ratio = 1 / 32;
 export type MarkVerdict = 'unknown' | 'early' | 'due';
 
 interface Mark {
+  readonly fingerprint: string;
   dueAt: MonoUs;
   expiresAt: MonoUs;
   early: number;
@@ -54,7 +55,8 @@ export class RetryMarks {
     this.#sweep(now);
     this.#marks.delete(fingerprint);
     const graceUs = Math.max(GRACE_US_MIN, afterUs * GRACE_RATIO);
-    this.#marks.set(fingerprint, { dueAt: now + afterUs, expiresAt: now + afterUs + graceUs, early: 0 });
+    const dueAt = now + afterUs;
+    this.#marks.set(fingerprint, { fingerprint, dueAt, expiresAt: dueAt + graceUs, early: 0 });
     if (this.#marks.size <= RETRY_MARKS_MAX) return;
     const oldest = this.#marks.keys().next();
     if (!oldest.done) this.#marks.delete(oldest.value);
@@ -87,9 +89,9 @@ export class RetryMarks {
 
   #sweep(now: MonoUs): void {
     let left = SWEPT_PER_CALL;
-    for (const [fingerprint, mark] of this.#marks) {
+    for (const mark of this.#marks.values()) {
       if (left-- === 0 || mark.expiresAt > now) return;
-      this.#marks.delete(fingerprint);
+      this.#marks.delete(mark.fingerprint);
       if (mark.early <= EARLY_MAX) this.#learn(0);
     }
   }

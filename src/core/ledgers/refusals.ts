@@ -68,7 +68,7 @@ export function isJudged(outcome: Outcome): outcome is Extract<Outcome, { kind: 
   return (outcome.kind === 'rejected' || outcome.kind === 'evicted') && JUDGED.has(outcome.reason);
 }
 
-/** A refusal as it is told; nothing of it is kept but what a record holds. */
+/** A refusal that gets a record. */
 export interface Refusal {
   readonly taskId: TaskId;
   readonly className: ClassName;
@@ -161,17 +161,23 @@ export class RefusalLedger {
     return this.#settleAt;
   }
 
-  note(refusal: Refusal, lane: Lane | null): void {
-    const book = this.#bookOf(refusal.className);
+  /** Counts a refusal; true when a record of it is due, which `record` is to be called with in the same event. */
+  count(className: ClassName, reason: JudgedReason, lane: Lane | null): boolean {
+    const book = this.#bookOf(className);
     book.refused += 1;
-    book.byReason.set(refusal.reason, (book.byReason.get(refusal.reason) ?? 0) + 1);
+    book.byReason.set(reason, (book.byReason.get(reason) ?? 0) + 1);
     if (lane === null) {
       book.couldNot += 1;
-      return;
+      return false;
     }
     book.pending += 1;
     book.unrecorded += 1;
-    if (this.#pending >= PENDING_MAX || book.unrecorded < strideOf(this.#pending)) return;
+    return this.#pending < PENDING_MAX && book.unrecorded >= strideOf(this.#pending);
+  }
+
+  /** Keeps a refusal until it is judged, for itself and those of its class that were counted since the last record. */
+  record(refusal: Refusal, lane: Lane): void {
+    const book = this.#bookOf(refusal.className);
     const deadlineAt = Math.min(refusal.deadlineAt, refusal.at + WINDOW_US_MAX);
     const restUs = (refusal.workUs - refusal.deadlineWorkUs) * REST_FACTOR;
     const until = deadlineAt + Math.min(WINDOW_US_MAX, restUs);

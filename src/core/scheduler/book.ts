@@ -3,6 +3,7 @@ import type { DurationUs, MonoUs } from '../../base/units.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import { isJudged, type Refusal } from '../ledgers/refusals.ts';
 import { wasteCauseOf } from '../ledgers/waste.ts';
+import type { Lane } from '../queue/lane.ts';
 import { ETA_US_MAX, NOBODY, type TaskRecord } from '../queue/task-record.ts';
 import type { AttemptResult, Outcome } from '../request/outcome.ts';
 import type { TaskSpec } from '../request/task.ts';
@@ -13,18 +14,10 @@ export function bookRefusal(state: SchedulerState, task: TaskRecord, outcome: Ou
   if (!isJudged(outcome)) return;
   const { spec, flow, deadlineAt, workUs, deadlineWorkUs } = task;
   const { config, index } = flow.classRecord;
-  note(state, spec, {
-    taskId: spec.id,
-    className: config.name,
-    classIndex: index,
-    tenant: spec.tenant,
-    model: spec.model,
-    reason: outcome.reason,
-    at: state.now,
-    deadlineAt,
-    workUs,
-    deadlineWorkUs,
-  });
+  const lane = laneToRecord(state, spec, { className: config.name, reason: outcome.reason });
+  if (lane === null) return;
+  const bounded = { deadlineAt, workUs, deadlineWorkUs };
+  record(state, lane, { spec, className: config.name, classIndex: index, reason: outcome.reason, bounded });
 }
 
 /** The same of one that was refused before it became a task. */
@@ -34,23 +27,33 @@ export function bookEarlyRefusal(
   { outcome, classIndex }: { readonly outcome: Outcome; readonly classIndex: number },
 ): void {
   if (!isJudged(outcome)) return;
-  note(state, spec, {
-    taskId: spec.id,
-    className: state.classes[classIndex]?.config.name ?? spec.className,
-    classIndex,
-    tenant: spec.tenant,
-    model: spec.model,
-    reason: outcome.reason,
-    at: state.now,
-    deadlineAt: spec.deadlineAt,
-    workUs: spec.workUs,
-    deadlineWorkUs: spec.stream ? spec.firstByteWorkUs : spec.workUs,
-  });
+  const className = state.classes[classIndex]?.config.name ?? spec.className;
+  const lane = laneToRecord(state, spec, { className, reason: outcome.reason });
+  if (lane === null) return;
+  const { deadlineAt, workUs, firstByteWorkUs, stream } = spec;
+  const bounded = { deadlineAt, workUs, deadlineWorkUs: stream ? firstByteWorkUs : workUs };
+  record(state, lane, { spec, className, classIndex, reason: outcome.reason, bounded });
 }
 
-function note(state: SchedulerState, { model, needs, tenant }: TaskSpec, refusal: Refusal): void {
-  const lane = state.fleet.laneFor(model, needs, tenant);
-  state.ledgers.refusals.note(refusal, typeof lane === 'string' ? null : lane);
+/** Counts the refusal; the lane in which it is to be recorded, or null: under overload most refusals leave no record. */
+function laneToRecord(
+  state: SchedulerState,
+  { model, needs, tenant }: TaskSpec,
+  { className, reason }: Pick<Refusal, 'className' | 'reason'>,
+): Lane | null {
+  const found = state.fleet.laneFor(model, needs, tenant);
+  const lane = typeof found === 'string' ? null : found;
+  return state.ledgers.refusals.count(className, reason, lane) ? lane : null;
+}
+
+interface Refused extends Pick<Refusal, 'className' | 'classIndex' | 'reason'> {
+  readonly spec: TaskSpec;
+  readonly bounded: Pick<Refusal, 'deadlineAt' | 'workUs' | 'deadlineWorkUs'>;
+}
+
+function record(state: SchedulerState, lane: Lane, { spec, bounded, ...facts }: Refused): void {
+  const { id: taskId, tenant, model } = spec;
+  state.ledgers.refusals.record({ taskId, tenant, model, at: state.now, ...facts, ...bounded }, lane);
 }
 
 /** Somebody who was refused came back no earlier than told. */

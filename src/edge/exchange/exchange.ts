@@ -520,10 +520,11 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
 
   /** An end that the client must be told of, in the way that is still possible. */
   #conclude(reason: RefusalReason, hint: RetryHint, cause = ''): void {
-    this.#count(this.#answer === 'gone' ? 'cancelled' : reason);
+    const now = this.now();
+    this.#count(this.#answer === 'gone' ? 'cancelled' : reason, '', now);
     if (this.#isSilent()) return;
-    const refusal: Refusal = { ...refuse(reason, cause), hint };
-    if (this.#answer === 'none') this.#answerRefusal(refusal);
+    const refusal: Refusal = { reason, hint, detail: cause, param: '' };
+    if (this.#answer === 'none') this.#answerRefusal(refusal, now);
     else if (this.#spec.request.stream) this.#endInBand(openAiBody(refusal));
     else {
       // Half of a JSON document was sent: only a broken connection tells the truth.
@@ -533,13 +534,13 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     }
   }
 
-  #answerRefusal(refusal: Refusal): void {
+  #answerRefusal(refusal: Refusal, now: MonoUs): void {
     this.#spec.watcher?.refusedWith(refusal);
     const { overloadStatus } = this.#context.gateway.config.server;
     const rendered = renderOpenAiLines(refusal, { overloadStatus, jitterSeed: this.#taskId });
     const id = this.#publicId;
     const { requestId, submit } = this.#spec;
-    const decidedAt = this.#firstAssignedAt === 0 ? this.#context.gateway.now() : this.#firstAssignedAt;
+    const decidedAt = this.#firstAssignedAt === 0 ? now : this.#firstAssignedAt;
     const waitedMs = Math.max(0, Math.round((decidedAt - this.#submittedAt) / 1_000));
     // Our ids, names of the configuration, numbers, and a client's id that is plain (see `scanHead`).
     const own = `x-spillway-id: ${id}\r\nx-request-id: ${requestId === '' ? id : requestId}\r\nx-spillway-class: ${submit.className}\r\nx-spillway-queue-ms: ${waitedMs}\r\nx-spillway-attempts: ${this.#attempts}\r\n`;
@@ -577,10 +578,9 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     this.#timer = undefined;
   }
 
-  #count(outcome: string, degraded = ''): void {
-    const { gateway, metrics } = this.#context;
+  #count(outcome: string, degraded = '', now = this.now()): void {
+    const { metrics } = this.#context;
     const { className, model, receivedAt } = this.#spec.submit;
-    const now = gateway.now();
     metrics.requestEnded(className, model, outcome, Math.max(0, now - receivedAt) / 1e6);
     this.#witness.ended(outcome, degraded, now);
   }

@@ -9,7 +9,11 @@ import type { QuickHead } from './quick-head.ts';
 
 const HEAD_END: Buffer = Buffer.from('\r\n\r\n');
 const LENGTH_LINE = /\r\ncontent-length:[ \t]*(\d+)/i;
-const LENGTH = /^\d{1,15}$/;
+const LENGTH_DIGITS_MAX = 15;
+const ZERO = 0x30;
+const NINE = 0x39;
+const CR = 0x0d;
+const LF = 0x0a;
 
 /** Heads in a row that were not the known one, after which a connection is not worth the comparison any more. */
 export const MISSES_MAX = 4;
@@ -48,16 +52,29 @@ function flat(text: string): string {
 
 /** Undefined when the bytes do not begin with this head, whole: then they are read from the start. */
 export function recallHead(known: KnownHead, bytes: Buffer, headBytesMax: Bytes): RecalledHead | undefined {
-  const end = bytes.indexOf(HEAD_END);
   const { before, after, head } = known;
-  const lengthEnd = end - after.length;
-  if (lengthEnd <= before.length || end + HEAD_END.length > headBytesMax) return undefined;
+  // A length that begins with 0 is none, or unusual.
+  if (bytes[before.length] === ZERO) return undefined;
+  const digitsEnd = before.length + LENGTH_DIGITS_MAX;
+  let contentLength = 0;
+  let lengthEnd = before.length;
+  for (let byte = bytes[lengthEnd]; isDigit(byte) && lengthEnd < digitsEnd; byte = bytes[++lengthEnd])
+    contentLength = contentLength * 10 + byte - ZERO;
+  if (contentLength === 0) return undefined;
+  // Neither part holds an empty line, so that this one is the first: nothing needs to be searched.
+  const end = lengthEnd + after.length;
+  if (!isHeadEnd(bytes, end) || end + HEAD_END.length > headBytesMax) return undefined;
   // Two strings of one length are compared at memory speed; `startsWith` goes character by character.
   if (bytes.toString('latin1', 0, before.length) !== before) return undefined;
-  if (bytes.toString('latin1', lengthEnd, end) !== after) return undefined;
-  const length = bytes.toString('latin1', before.length, lengthEnd);
-  const contentLength = LENGTH.test(length) ? Number(length) : 0;
-  if (contentLength === 0) return undefined;
-  head.contentLength = length;
+  if (after !== '' && bytes.toString('latin1', lengthEnd, end) !== after) return undefined;
+  head.contentLength = String(contentLength);
   return { contentLength, bodyStart: end + HEAD_END.length };
+}
+
+function isDigit(byte: number | undefined): byte is number {
+  return byte !== undefined && byte >= ZERO && byte <= NINE;
+}
+
+function isHeadEnd(bytes: Buffer, at: number): boolean {
+  return bytes[at] === CR && bytes[at + 1] === LF && bytes[at + 2] === CR && bytes[at + 3] === LF;
 }

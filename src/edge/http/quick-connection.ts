@@ -170,7 +170,8 @@ export class QuickConnection {
     const recalled = known === undefined ? undefined : recallHead(known, bytes, this.#owner.headBytesMax);
     if (known !== undefined && recalled !== undefined) {
       this.#misses = 0;
-      this.#take(bytes, { url: known.url, head: known.head, ...recalled });
+      const { contentLength, bodyStart } = recalled;
+      this.#take(bytes, { url: known.url, head: known.head, contentLength, bodyStart });
     } else this.#beginUnknown(bytes);
   }
 

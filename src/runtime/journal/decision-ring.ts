@@ -99,9 +99,11 @@ export class DecisionRing implements DecisionWatch, EffectSink {
   /** Before the event is applied. */
   event(event: SchedulerEvent, now: MonoUs): void {
     this.#now = now;
-    this.#toldTasks.length = 0;
-    this.#toldPlacements.length = 0;
-    this.#toldQueued.length = 0;
+    if (this.#toldTasks.length > 0) {
+      this.#toldTasks.length = 0;
+      this.#toldPlacements.length = 0;
+      this.#toldQueued.length = 0;
+    }
     switch (event.kind) {
       case 'attempt-sent':
         return this.#write('sent', event.taskId, '', '');
