@@ -255,6 +255,11 @@ export const METRICS = {
     labels: [],
     help: 'Spans lost: the queue was full, or their export failed.',
   },
+  spillway_metrics_folded: {
+    type: 'gauge',
+    labels: ['family'],
+    help: 'What this page does not tell apart, to keep its bound: events of a counter or histogram, rows of a gauge, nodes.',
+  },
   // The process.
   spillway_event_loop_lag_seconds: {
     type: 'gauge',

@@ -3,17 +3,15 @@
  *
  * Written here because the common client library blocks the event loop for 0.26 s per 2,000 label sets in a scrape
  * and takes 60 to 130 ms to load, while a gateway of many models has more sets than that and must listen at once.
- * A family holds a bounded number of label sets; what is beyond counts in a set whose labels are all `other`.
+ * A family has so many bytes of the page (see `page-budget.ts`); what is beyond counts in a set whose model is `other`.
  *
  * A family is rendered in two steps, so that its numbers are of one instant although it is written over several turns of the event
  * loop: `snapshot` copies the numbers at once, and what it returns makes text of them, some lines at a time.
  */
+import { OTHER } from './bounded-names.ts';
 import { type MetricName, specOf } from './catalogue.ts';
+import { budgetOf, type Folds, lineBytes } from './page-budget.ts';
 
-/** Label sets of one counter. With bounded label values it is never reached; it is the last line of defence. */
-export const SETS_MAX = 4_096;
-/** The same of a histogram, each of whose sets is fifteen to twenty lines: three classes of a hundred models. */
-export const HISTOGRAM_SETS_MAX = 320;
 /** Lines of one piece of text. */
 const LINES_PER_CHUNK = 64;
 
@@ -23,11 +21,14 @@ export type Chunks = Iterable<string>;
 export interface Counter {
   add(labels: readonly string[], amount: number): void;
   snapshot(): Chunks;
+  /** Tells how often it counted something as `other` for want of room. */
+  tellFolded(folds: Folds): void;
 }
 
 export interface Histogram {
   observe(labels: readonly string[], value: number): void;
   snapshot(): Chunks;
+  tellFolded(folds: Folds): void;
 }
 
 function headerOf(name: MetricName): string {
@@ -66,22 +67,30 @@ interface Branch<T> {
 interface Sets<T> {
   of(labels: readonly string[]): T;
   all(): readonly T[];
+  tellFolded(folds: Folds): void;
 }
 
 interface SetOptions<T> {
-  readonly width: number;
-  readonly max: number;
+  readonly name: MetricName;
   make(labels: readonly string[]): T;
+  /** What the lines of an entry take of the page. */
+  bytesOf(made: T): number;
 }
 
 /**
  * Finds or makes the entry of a label set, within the bound. A tree by label, not a joined key: label values are
  * long-lived strings whose hashes are known, so that finding one allocates nothing.
  */
-function createSets<T>({ width, max, make }: SetOptions<T>): Sets<T> {
+function createSets<T>({ name, make, bytesOf }: SetOptions<T>): Sets<T> {
+  const names = specOf(name).labels;
+  const width = names.length;
+  const budget = budgetOf(name);
   const root: Branch<T> = { below: new Map(), set: undefined };
   const all: T[] = [];
-  const beyond = Array<string>(width).fill('other');
+  const modelAt = names.indexOf('model');
+  const nobody = Array<string>(width).fill(OTHER);
+  let bytes = 0;
+  let folded = 0;
 
   function find(labels: readonly string[]): T | undefined {
     let branch: Branch<T> | undefined = root;
@@ -92,27 +101,44 @@ function createSets<T>({ width, max, make }: SetOptions<T>): Sets<T> {
     return branch.set;
   }
 
-  function enter(labels: readonly string[]): T {
+  function enter(labels: readonly string[], bytesMax: number): T | undefined {
+    const made = make(labels);
+    const madeBytes = bytesOf(made);
+    if (bytes + madeBytes > bytesMax) return undefined;
+    bytes += madeBytes;
     let branch = root;
     for (const label of labels) {
       const next: Branch<T> = branch.below.get(label) ?? { below: new Map(), set: undefined };
       branch.below.set(label, next);
       branch = next;
     }
-    const made = make(labels);
     branch.set = made;
     all.push(made);
     return made;
   }
 
+  /** Without its model where that helps, so that sums by class and outcome stay true; else nothing of it is told apart. */
+  function beyond(labels: readonly string[]): T {
+    folded += 1;
+    const rest = modelAt < 0 ? nobody : labels.with(modelAt, OTHER);
+    const shared = find(rest) ?? enter(rest, budget.bytesMax) ?? find(nobody);
+    return shared ?? (enter(nobody, Number.POSITIVE_INFINITY) as T);
+  }
+
+  /** Known to be over: making one only to see that it has no room would be garbage for each event. */
+  let isFull = false;
+
   return {
     of(labels) {
       const known = find(labels);
       if (known !== undefined) return known;
-      if (all.length < max - 1) return enter(labels);
-      return find(beyond) ?? enter(beyond);
+      const entered = isFull ? undefined : enter(labels, budget.ownBytesMax);
+      if (entered !== undefined) return entered;
+      isFull = true;
+      return beyond(labels);
     },
     all: () => all,
+    tellFolded: (folds) => void folds.set(name, folded),
   };
 }
 
@@ -120,9 +146,9 @@ function createSets<T>({ width, max, make }: SetOptions<T>): Sets<T> {
 export function createCounter(name: MetricName, begin: readonly (readonly string[])[] = []): Counter {
   const { labels } = specOf(name);
   const sets = createSets({
-    width: labels.length,
-    max: SETS_MAX,
+    name,
     make: (values) => ({ text: name + labelText(labels, values), value: 0 }),
+    bytesOf: ({ text }) => lineBytes(text),
   });
   if (labels.length === 0) sets.of([]);
   for (const values of begin) sets.of(values);
@@ -134,6 +160,7 @@ export function createCounter(name: MetricName, begin: readonly (readonly string
       const rows = sets.all().map(({ text, value }) => ({ text, value }));
       return inChunks(counterLines(name, rows));
     },
+    tellFolded: sets.tellFolded,
   };
 }
 
@@ -157,8 +184,7 @@ export function createHistogram(name: MetricName, bounds: readonly number[]): Hi
   const { labels } = specOf(name);
   const bucketLabels = [...labels, 'le'];
   const sets = createSets({
-    width: labels.length,
-    max: HISTOGRAM_SETS_MAX,
+    name,
     make: (values): HistogramSet => ({
       bucketTexts: [...bounds.map(String), '+Inf'].map(
         (le) => `${name}_bucket${labelText(bucketLabels, [...values, le])}`,
@@ -167,6 +193,10 @@ export function createHistogram(name: MetricName, bounds: readonly number[]): Hi
       counts: new Float64Array(bounds.length + 1),
       sum: 0,
     }),
+    bytesOf: ({ bucketTexts, labelled }) =>
+      [...bucketTexts, `${name}_count${labelled}`, `${name}_sum${labelled}`]
+        .map(lineBytes)
+        .reduce((a, b) => a + b),
   });
   if (labels.length === 0) sets.of([]);
   return {
@@ -181,6 +211,7 @@ export function createHistogram(name: MetricName, bounds: readonly number[]): Hi
       const rows = sets.all().map((set) => ({ ...set, counts: set.counts.slice() }));
       return histogramChunks(name, rows);
     },
+    tellFolded: sets.tellFolded,
   };
 }
 
@@ -209,7 +240,33 @@ export function renderRows(name: MetricName, rows: Iterable<Row>): Chunks {
   return inChunks(rowLines(name, rows));
 }
 
-/** The same of a metric without labels; nothing at all where the value is unknown. */
+/**
+ * Rows of a gauge within its part of the page: the first ones, and the rest added up in rows whose last label is `other`. Whoever
+ * calls it puts first what says most.
+ */
+export function foldRows(name: MetricName, rows: readonly Row[], folds: Folds): readonly Row[] {
+  const { labels: names } = specOf(name);
+  const { ownBytesMax } = budgetOf(name);
+  const kept: Row[] = [];
+  const others = new Map<string, Row>();
+  let bytes = 0;
+  let folded = 0;
+  for (const row of rows) {
+    bytes += lineBytes(name + labelText(names, row.labels));
+    if (bytes <= ownBytesMax && row.labels.at(-1) !== OTHER) {
+      kept.push(row);
+      continue;
+    }
+    if (row.labels.at(-1) !== OTHER) folded += 1;
+    const labels = row.labels.with(-1, OTHER);
+    const key = labelText(names, labels);
+    others.set(key, { labels, value: (others.get(key)?.value ?? 0) + row.value });
+  }
+  folds.set(name, folded);
+  return [...kept, ...others.values()];
+}
+
+/** A metric without labels; nothing at all where the value is unknown. */
 export function renderOne(name: MetricName, value: number | undefined): Chunks {
   return value === undefined ? [] : renderRows(name, [{ labels: [], value }]);
 }

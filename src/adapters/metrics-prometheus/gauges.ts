@@ -4,7 +4,8 @@ import type { NodeView, QueueGroupView, QueueView } from '../../core/scheduler/v
 import type { BoundedNames } from './bounded-names.ts';
 import type { MetricName } from './catalogue.ts';
 import { type HostedNode, renderHosts } from './host-gauges.ts';
-import { type Chunks, renderOne, renderRows, type Row } from './families.ts';
+import { type Chunks, foldRows, renderOne, renderRows, type Row } from './families.ts';
+import { type Folds, nodeBytes, NODES_BYTES_MAX } from './page-budget.ts';
 
 /** Nodes with rows of their own; a larger fleet is counted by state. */
 export const NODES_MAX = 1_000;
@@ -28,7 +29,11 @@ export interface GaugeNames {
   readonly classes: BoundedNames;
   readonly models: BoundedNames;
   readonly tenants: BoundedNames;
+  readonly folds: Folds;
 }
+
+const most = (a: Row, b: Row): number => b.value - a.value;
+const least = (a: Row, b: Row): number => a.value - b.value;
 
 /** Adds up rows that share a label after unknown names became `other`. */
 function grouped(
@@ -50,10 +55,20 @@ export function renderQueue(queue: QueueView, names: GaugeNames): readonly Chunk
   const oldest = (group: QueueGroupView): number => group.oldestWaitMs * S_PER_MS;
   const depth = (group: QueueGroupView): number => group.depth;
   return [
-    renderRows('spillway_queue_depth', depthRows(queue, names)),
+    renderRows(
+      'spillway_queue_depth',
+      foldRows('spillway_queue_depth', depthRows(queue, names).toSorted(most), names.folds),
+    ),
     renderRows('spillway_queue_work_seconds', grouped(byClass, names.classes, work)),
     renderRows('spillway_oldest_wait_seconds', grouped(byClass, names.classes, oldest)),
-    renderRows('spillway_tenant_queue_depth', grouped(byTenant, names.tenants, depth)),
+    renderRows(
+      'spillway_tenant_queue_depth',
+      foldRows(
+        'spillway_tenant_queue_depth',
+        grouped(byTenant, names.tenants, depth).toSorted(most),
+        names.folds,
+      ),
+    ),
     renderOne('spillway_queue_bytes', queue.bytes),
     renderOne('spillway_running', queue.running),
   ];
@@ -133,7 +148,7 @@ export interface MeasuredNode extends NodeView, HostedNode {
 function* modelRows(
   nodes: readonly MeasuredNode[],
   configured: readonly string[],
-  models: BoundedNames,
+  { models, folds }: GaugeNames,
 ): Generator<Row> {
   const counts = new Map<string, number>();
   for (const model of configured) counts.set(models.label(model), 0);
@@ -144,7 +159,31 @@ function* modelRows(
       counts.set(label, (counts.get(label) ?? 0) + open);
     }
   }
-  for (const [label, value] of counts) yield { labels: [label], value };
+  // First those that nobody serves: they are what somebody must be told of.
+  const rows = Array.from(counts, ([label, value]): Row => ({ labels: [label], value })).toSorted(least);
+  yield* foldRows('spillway_model_nodes', rows, folds);
+}
+
+/** The first nodes that have room on the page; the others are counted by state only. */
+function shownNodes(nodes: readonly MeasuredNode[], folds: Folds): readonly MeasuredNode[] {
+  const shown: MeasuredNode[] = [];
+  let bytes = 0;
+  for (const node of nodes) {
+    bytes += nodeBytes(node.id);
+    if (shown.length >= NODES_MAX || bytes > NODES_BYTES_MAX) break;
+    shown.push(node);
+  }
+  folds.set('nodes', nodes.length - shown.length);
+  return shown;
+}
+
+/** Last on the page, since what it tells is known when all the rest is written. */
+export function renderFolds(folds: Folds): Chunks {
+  return renderRows('spillway_metrics_folded', foldedRows(folds));
+}
+
+function* foldedRows(folds: Folds): Generator<Row> {
+  for (const [family, value] of folds) yield { labels: [family], value };
 }
 
 export interface FleetGauges {
@@ -155,7 +194,7 @@ export interface FleetGauges {
 
 /** All rows are made as they are written: of a large fleet that takes some turns of the event loop. */
 export function renderNodes({ nodes, models }: FleetGauges, names: GaugeNames): readonly Chunks[] {
-  const shown = nodes.slice(0, NODES_MAX);
+  const shown = shownNodes(nodes, names.folds);
   const gauge = (name: MetricName, pick: (node: MeasuredNode) => number | undefined): Chunks =>
     renderRows(name, nodeRows(shown, pick));
   return [
@@ -169,7 +208,7 @@ export function renderNodes({ nodes, models }: FleetGauges, names: GaugeNames): 
     ...renderHosts(shown),
     renderRows('spillway_breakers_open', breakerRows(nodes)),
     renderRows('spillway_nodes', countsByState(nodes)),
-    renderRows('spillway_model_nodes', modelRows(nodes, models, names.models)),
+    renderRows('spillway_model_nodes', modelRows(nodes, models, names)),
   ];
 }
 
@@ -179,8 +218,13 @@ function* nodeRows(
 ): Generator<Row> {
   for (const node of nodes) {
     const value = pick(node);
-    if (value !== undefined) yield { labels: [node.id], value };
+    if (value !== undefined) yield { labels: [node.id], value: shortened(value) };
   }
+}
+
+/** A node's reading is good for six digits; what an average has beyond them would be a tenth of the page. */
+function shortened(value: number): number {
+  return Number.isInteger(value) ? value : Number(value.toPrecision(6));
 }
 
 function* stateRows(nodes: readonly MeasuredNode[]): Generator<Row> {

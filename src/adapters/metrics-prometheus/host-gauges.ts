@@ -33,7 +33,7 @@ function* rows(
     const host = telemetry?.host;
     if (host === undefined || host.isStale) continue;
     const values = host.accelerators.map(pick).filter((value) => value !== undefined);
-    if (values.length > 0) yield { labels: [id], value: Math.max(...values) };
+    if (values.length > 0) yield { labels: [id], value: Number(Math.max(...values).toPrecision(6)) };
   }
 }
 

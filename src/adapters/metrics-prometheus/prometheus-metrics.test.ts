@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import type { AcceleratorReading } from '../../core/health/index.ts';
 import type { LedgersView } from '../../core/ledgers/index.ts';
 import type { NodeView, QueueView } from '../../core/scheduler/views.ts';
-import { createCounter, createHistogram, HISTOGRAM_SETS_MAX, SETS_MAX } from './families.ts';
+import type { MeasuredNode } from './gauges.ts';
+import { createCounter, createHistogram } from './families.ts';
+import { budgetOf, foldsFromNothing, PAGE_BYTES_MAX } from './page-budget.ts';
 import { createPrometheusMetrics, type MetricsSource, type PrometheusMetrics } from './prometheus-metrics.ts';
 
 const ERROR = { p50: 0.25, p95: 2, bias: 1.1, samples: 7, sum: 3 };
@@ -84,16 +87,36 @@ function node(id: string, models = 1): NodeView {
 interface Fixture {
   readonly metrics: PrometheusMetrics;
   nowMs: number;
-  nodes: NodeView[];
+  nodes: MeasuredNode[];
   queue: QueueView;
 }
 
-function fixture(): Fixture {
-  const state = { nowMs: 0, nodes: [node('gpu-1')], queue: queueView() };
+/** One whose host tells of its accelerator. */
+function hostedNode(id: string): MeasuredNode {
+  const accelerators = [
+    { busy: 1 / 3, memoryUsedBytes: 1e9, memoryFreeBytes: 2e9, temperatureC: 71 },
+  ] as unknown as AcceleratorReading[];
+  const measured = node(id);
+  return {
+    ...measured,
+    drainMs: 1234.56789,
+    health: 1 / 3,
+    rates: [{ model: 'm', rate: 2 / 3, observations: 9 }],
+    telemetry: { host: { isStale: false, accelerators } },
+  };
+}
+
+interface Known {
+  readonly models?: readonly string[];
+  readonly tenants?: readonly string[];
+}
+
+function fixture({ models = [], tenants = [] }: Known = {}): Fixture {
+  const state = { nowMs: 0, nodes: [node('gpu-1')] as MeasuredNode[], queue: queueView() };
   const source: MetricsSource = {
     isClass: (name) => ['critical', 'normal', 'low'].includes(name),
     isModel: (name) => name === 'llama' || name.startsWith('known-'),
-    isTenant: (name) => name === 'acme',
+    isTenant: (name) => name === 'acme' || tenants.includes(name),
     queue: () => state.queue,
     gates: () => [{ gate: 'limits', mode: 'shadow', refused: 2, wouldRefuse: 3 }],
     ladderStage: () => 2,
@@ -103,7 +126,7 @@ function fixture(): Fixture {
     signals: () => [{ signal: 'ghost-queue', isActive: true, warnings: 2, pages: 1 }],
     classes: () => [{ name: 'normal', firstByteMs: 30_000, completionMs: 120_000 }],
     ledgers: () => LEDGERS,
-    fleet: () => ({ nodes: state.nodes, models: ['llama'] }),
+    fleet: () => ({ nodes: state.nodes, models: ['llama', ...models] }),
     turn: () => Promise.resolve(),
     process: () => ({
       rssBytes: 1,
@@ -266,6 +289,84 @@ describe('createPrometheusMetrics', () => {
     expect(found.get('spillway_nodes{state="active"}')).toBe(3_000);
   });
 
+  test.each([
+    ['usual names', (kind: string, i: number) => `${kind}-${i}`],
+    ['names of 200 characters', (kind: string, i: number) => `${kind}-${i}-`.padEnd(200, 'x')],
+  ])(
+    'keeps the page within its bound with 1,000,000 names, 200 models of 3 classes and 1,000 nodes: %s',
+    async (_title, nameOf) => {
+      const models = Array.from({ length: 200 }, (_, i) => nameOf('known', i));
+      const classes = ['critical', 'normal', 'low'];
+      const state = fixture({ models, tenants: models });
+      const { sink } = state.metrics;
+      const outcomes = ['served', 'queue-full', 'deadline-infeasible', 'cancelled', 'node-failed'];
+      for (const model of models)
+        for (const className of classes) {
+          for (const outcome of outcomes) sink.requestEnded(className, model, outcome, 12_345.678901);
+          sink.firstByte(className, model, 1.2345678901);
+          for (const direction of ['input', 'output'] as const) sink.tokens(direction, model, 987_654_321);
+        }
+      for (let i = 0; i < 1_000_000; i++) sink.requestEnded('normal', `model-${i}`, 'unknown-model', 0.1);
+      const byModel = Object.fromEntries(models.map((model) => [model, GROUP]));
+      state.queue = {
+        ...queueView(byModel),
+        byClassAndModel: Object.fromEntries(classes.map((className) => [className, byModel])),
+      };
+      state.nodes = Array.from({ length: 1_000 }, (_, i) => hostedNode(nameOf('node', i)));
+      const page = await state.metrics.render();
+      expect(Buffer.byteLength(page)).toBeLessThan(PAGE_BYTES_MAX);
+      const found = samples(page);
+      const sum = (name: string): number =>
+        [...found].reduce((total, [key, n]) => total + (key.startsWith(name) ? n : 0), 0);
+      const told = (name: string): number => [...found.keys()].filter((key) => key.startsWith(name)).length;
+      // Nothing is lost, and what is not told apart is told.
+      expect(sum('spillway_requests_total')).toBe(1_003_000);
+      expect(sum('spillway_time_to_first_byte_seconds_count')).toBe(600);
+      expect(sum('spillway_queue_depth')).toBe(1_800);
+      expect(sum('spillway_tenant_queue_depth')).toBe(600);
+      expect(
+        found.get('spillway_metrics_folded{family="spillway_time_to_first_byte_seconds"}'),
+      ).toBeGreaterThan(0);
+      expect(told('spillway_node_health')).toBe(
+        1_000 - (found.get('spillway_metrics_folded{family="nodes"}') as number),
+      );
+    },
+  );
+
+  test('tells a thousand usual nodes and 200 usual models apart but for their histograms', async () => {
+    const models = Array.from({ length: 200 }, (_, i) => `known-${i}`);
+    const state = fixture({ models });
+    for (const model of models)
+      for (const className of ['critical', 'normal', 'low']) {
+        state.metrics.sink.requestEnded(className, model, 'served', 1);
+        state.metrics.sink.tokens('output', model, 7);
+      }
+    state.nodes = Array.from({ length: 1_000 }, (_, i) => hostedNode(`node-${i}`));
+    const found = samples(await state.metrics.render());
+    const folded = [...found].filter(
+      ([key, value]) => key.startsWith('spillway_metrics_folded') && value > 0,
+    );
+    expect(folded).toEqual([]);
+    expect([...found.keys()].filter((key) => key.startsWith('spillway_node_health')).length).toBe(1_000);
+  });
+
+  test('folds what waits least, and never a model without nodes before one that has some', async () => {
+    const models = Array.from({ length: 200 }, (_, i) => `known-${i}-`.padEnd(200, 'x'));
+    const state = fixture({ models });
+    const byModel = Object.fromEntries(models.map((model, i) => [model, { ...GROUP, depth: i }]));
+    state.queue = { ...queueView(), byClassAndModel: { normal: byModel } };
+    state.nodes = models.slice(0, 190).map((model, i) => {
+      const row = node(`n${i}`);
+      return { ...row, spec: { ...row.spec, models: [{ model }] } };
+    });
+    const found = samples(await state.metrics.render());
+    expect(found.get(`spillway_queue_depth{class="normal",model="${models[199]}"}`)).toBe(199);
+    expect(found.has(`spillway_queue_depth{class="normal",model="${models[0]}"}`)).toBe(false);
+    for (const model of models.slice(190))
+      expect(found.get(`spillway_model_nodes{model="${model}"}`)).toBe(0);
+    expect(found.get('spillway_metrics_folded{family="spillway_model_nodes"}')).toBeGreaterThan(100);
+  });
+
   test('has a row in the reference page for every metric', async () => {
     const page = await fixture().metrics.render();
     const reference = readFileSync(new URL('../../../docs/reference/metrics.md', import.meta.url), 'utf8');
@@ -282,20 +383,41 @@ describe('createPrometheusMetrics', () => {
 });
 
 describe('families', () => {
-  test('hold their bound on label sets and count what is beyond as other', async () => {
+  test('hold their part of the page, and count what is beyond as other', () => {
     const counter = createCounter('spillway_wishes_ignored_total');
     const histogram = createHistogram('spillway_request_seconds', [1]);
-    for (let i = 0; i < SETS_MAX + 10; i++) {
+    const names = 4_000;
+    for (let i = 0; i < names; i++) {
       counter.add([`v${i}`], 1);
       histogram.observe([`v${i}`], 1);
     }
-    const found = samples([...counter.snapshot(), ...histogram.snapshot()].join(''));
-    const named = (name: string): number => [...found.keys()].filter((key) => key.startsWith(name)).length;
-    expect(named('spillway_wishes_ignored_total')).toBe(SETS_MAX);
-    expect(named('spillway_request_seconds_count')).toBe(HISTOGRAM_SETS_MAX);
-    expect(found.get('spillway_wishes_ignored_total{wish="other"}')).toBe(11);
-    expect(found.get('spillway_request_seconds_count{class="other"}')).toBe(
-      SETS_MAX + 11 - HISTOGRAM_SETS_MAX,
-    );
+    const texts = [counter, histogram].map((family) => [...family.snapshot()].join(''));
+    const folds = foldsFromNothing();
+    for (const family of [counter, histogram]) family.tellFolded(folds);
+    for (const [i, name] of (
+      ['spillway_wishes_ignored_total', 'spillway_request_seconds'] as const
+    ).entries()) {
+      const found = samples(texts[i] as string);
+      const counts = [...found].filter(([key]) => key.startsWith(i === 0 ? name : `${name}_count`));
+      expect(counts.reduce((sum, [, value]) => sum + value, 0)).toBe(names);
+      expect(counts.at(-1)?.[0]).toContain('"other"');
+      expect(counts.at(-1)?.[1]).toBe(folds.get(name));
+      expect(texts[i]?.length).toBeLessThan(budgetOf(name).bytesMax + 500);
+      expect(texts[i]?.length).toBeGreaterThan(budgetOf(name).bytesMax / 2);
+    }
+  });
+
+  test('fold models before anything else, so that sums by class and outcome stay true', () => {
+    const counter = createCounter('spillway_requests_total');
+    const long = 'm'.repeat(250);
+    for (let i = 0; i < 2_000; i++)
+      counter.add([i % 2 === 0 ? 'low' : 'normal', `${long}${i}`, i % 4 === 0 ? 'served' : 'shed'], 1);
+    const found = samples([...counter.snapshot()].join(''));
+    const sum = (...parts: readonly string[]): number =>
+      [...found].reduce((total, [key, n]) => total + (parts.every((part) => key.includes(part)) ? n : 0), 0);
+    expect(sum('class="low"')).toBe(1_000);
+    expect(sum('outcome="served"')).toBe(500);
+    expect(sum('class="normal",model="other",outcome="shed"')).toBeGreaterThan(500);
+    expect(sum('class="other"')).toBe(0);
   });
 });

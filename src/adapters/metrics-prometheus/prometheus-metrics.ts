@@ -17,6 +17,7 @@ import {
   type PreemptionEnds,
   type ProcessGauges,
   renderClasses,
+  renderFolds,
   renderGates,
   renderNodes,
   renderPreemptions,
@@ -27,6 +28,7 @@ import {
   type SignalGauge,
   type TraceSpans,
 } from './gauges.ts';
+import { type Folds, foldsFromNothing } from './page-budget.ts';
 import { writeInSlices } from './slices.ts';
 
 export interface MetricsSource {
@@ -79,6 +81,7 @@ export function createPrometheusMetrics(source: MetricsSource): PrometheusMetric
     classes: createBoundedNames(NAMES_MAX.classes, (name) => source.isClass(name)),
     models: createBoundedNames(NAMES_MAX.models, (name) => source.isModel(name)),
     tenants: createBoundedNames(NAMES_MAX.tenants, (name) => source.isTenant(name)),
+    folds: foldsFromNothing(),
   };
   const counted = createSink(names.classes.label, names.models.label);
   let page: Promise<string> = Promise.resolve('');
@@ -93,7 +96,7 @@ export function createPrometheusMetrics(source: MetricsSource): PrometheusMetric
       renderedAtMs = nowMs;
       const { turn } = source;
       const readings = [
-        () => [...counted.snapshot(), ...readSource(source, names)],
+        () => [...counted.snapshot(names.folds), ...readSource(source, names)],
         () => readFleet(source, names),
       ];
       page = writeInSlices(readings, { sliceMs: SLICE_MS, nowMs: source.nowMs, turn });
@@ -120,14 +123,14 @@ function readSource(source: MetricsSource, names: GaugeNames): readonly Chunks[]
 
 /** Nodes are the most that there is to read: some milliseconds for a thousand. */
 function readFleet(source: MetricsSource, names: GaugeNames): readonly Chunks[] {
-  return renderNodes(source.fleet(), names);
+  return [...renderNodes(source.fleet(), names), renderFolds(names.folds)];
 }
 
 type Label = (name: string) => string;
 
 interface CountingSink {
   readonly sink: MetricsSink;
-  snapshot(): readonly Chunks[];
+  snapshot(folds: Folds): readonly Chunks[];
   spoolBytes(): number;
 }
 
@@ -170,9 +173,11 @@ function createSink(classLabel: Label, modelLabel: Label): CountingSink {
   return {
     sink,
     spoolBytes: () => spool,
-    snapshot() {
+    snapshot(folds) {
+      const families = [...Object.values(counters), ...Object.values(times)];
+      for (const family of families) family.tellFolded(folds);
       return [
-        ...[...Object.values(counters), ...Object.values(times)].map((family) => family.snapshot()),
+        ...families.map((family) => family.snapshot()),
         renderOne('spillway_spool_bytes', spool),
         renderOne('spillway_connections', connections),
       ];
