@@ -113,6 +113,7 @@ function configOf(plan: DemoPlan, policy: DemoPolicy): SchedulerConfig {
     stateFolder: '',
     embeddingUrls: [],
     journalFolder: '',
+    port: 0,
   });
   const resolved = resolveConfig(parse(text));
   if (resolved.kind === 'issues') throw new Error(`The demo's configuration: ${resolved.issues[0]?.rule}`);

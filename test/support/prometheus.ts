@@ -21,8 +21,11 @@ export interface RuleHealth {
 }
 
 export interface Prometheus {
-  /** An instant vector; throws with the server's own words when it refuses the expression. */
-  query(expression: string): Promise<readonly Sample[]>;
+  /**
+   * An instant vector, of now or of an instant (seconds since 1970); throws with the server's own words when it refuses the
+   * expression.
+   */
+  query(expression: string, atS?: number): Promise<readonly Sample[]>;
   rules(): Promise<readonly RuleHealth[]>;
   close(): Promise<void>;
 }
@@ -106,8 +109,9 @@ function clientOf(base: string): Omit<Prometheus, 'close'> {
     return answer.data;
   };
   return {
-    async query(expression) {
-      const data = (await ask(`query?query=${encodeURIComponent(expression)}`)) as {
+    async query(expression, atS) {
+      const time = atS === undefined ? '' : `&time=${atS}`;
+      const data = (await ask(`query?query=${encodeURIComponent(expression)}${time}`)) as {
         readonly result: readonly {
           readonly metric: Readonly<Record<string, string>>;
           readonly value: readonly [number, string];

@@ -53,6 +53,7 @@ Examples:
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.`,
     );
   addServe(program, environment, finish);
+  addDemo(program, finish);
   addSimulate(program, finish);
   addReplay(program, finish);
   addViews(program, environment, finish);
@@ -119,15 +120,34 @@ Signals: SIGTERM and SIGINT stop it in order (a second one at once), SIGHUP relo
     .action(async (file, options) =>
       finish(await (await import('./check.ts')).check(file, options, environment)),
     );
+}
+
+function addDemo(program: Command, finish: Finish): void {
   program
     .command('demo')
     .description('an outage, twice: round robin, then Spillway (emulated accelerators)')
     .option('--json', 'one JSON document on standard output')
     .option('--quick', 'a few seconds and a few nodes; no verdict')
     .option('--journal <file>', 'keep the journal of the side of Spillway in this file; see spillway replay')
-    .addHelpText('after', '\nExamples:\n  spillway demo --quick\n  spillway demo --json > report.json')
+    .option(
+      '-p, --port <port>',
+      'port of 127.0.0.1 for its gateways, one after the other, to look on with',
+      wholeNumber,
+    )
+    .option('--tokens <folder>', 'keep their admin-token and metrics-token there (default: a temporary one)')
+    .addHelpText('after', DEMO_HELP)
     .action(async (options) => finish(await (await import('../demo/demo.ts')).runDemo(options)));
 }
+
+const DEMO_HELP = `
+With --port the console, /metrics and the commands that ask a running gateway can be used while it runs; the same
+tokens open the gateway of either side.
+
+Examples:
+  spillway demo --quick
+  spillway demo --json > report.json
+  spillway demo --port 8480 --tokens demo-tokens
+  spillway top --url http://127.0.0.1:8480 --token "$(cat demo-tokens/admin-token)"`;
 
 function addSimulate(program: Command, finish: Finish): void {
   program

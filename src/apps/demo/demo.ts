@@ -17,11 +17,18 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { prepareFolder, readOrCreateTokens } from '../gateway/state-folder.ts';
 import type { DemoPolicy } from './gateway-config.ts';
 import { createPlan, type DemoPlan } from './plan.ts';
 import { createProcesses, type Processes, readyLine } from './processes.ts';
 import { boundsOf, type DemoDocument, type PolicyReport } from './report.ts';
-import { type PolicyRun, runPolicy, type Stage } from './run-policy.ts';
+import {
+  type ListeningGateway,
+  type PolicyRun,
+  runPolicy,
+  type SharedTokens,
+  type Stage,
+} from './run-policy.ts';
 import { comparison, learnedLine, missedLines, moral, type Outcome, stallLine, verdict } from './table.ts';
 import { createView, type Screen, type View } from './view.ts';
 
@@ -37,6 +44,12 @@ export interface DemoOptions {
   readonly plan?: DemoPlan;
   /** File that gets the journal of Spillway's side. */
   readonly journal?: string;
+  /** Port of 127.0.0.1 for the gateways, one after the other; 0 takes free ones. Absent: nobody is to look on. */
+  readonly port?: number;
+  /** Folder of the tokens for who looks on. Absent: a temporary one. */
+  readonly tokens?: string;
+  /** A gateway listens; its load waits for the promise. */
+  readonly onListening?: (gateway: ListeningGateway) => Promise<void> | void;
   readonly write?: (text: string) => void;
 }
 
@@ -136,7 +149,26 @@ async function setStage(setting: Setting): Promise<Stage> {
     imageNodes: fleet.nodes.map((node) => ({ id: node.id, url: node.url, hardware: node.statedHardware })),
     embeddingUrls,
     journalFolder: options.journal === undefined ? '' : join(folder, 'journal'),
+    port: options.port ?? 0,
+    ...lookingOn(options, folder),
   };
+}
+
+function lookingOn(
+  { port, tokens, onListening }: DemoOptions,
+  folder: string,
+): Pick<Stage, 'tokens' | 'onListening'> {
+  return {
+    ...(port === undefined && tokens === undefined
+      ? {}
+      : { tokens: sharedTokens(tokens ?? join(folder, 'tokens')) }),
+    ...(onListening === undefined ? {} : { onListening }),
+  };
+}
+
+function sharedTokens(folder: string): SharedTokens {
+  prepareFolder(folder);
+  return { ...readOrCreateTokens(folder), folder };
 }
 
 /** Real ones; the demo goes on without them, and says so. */

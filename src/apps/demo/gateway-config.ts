@@ -17,6 +17,8 @@ export interface GatewayConfigOptions {
   /** In the order of the plan's nodes. */
   readonly imageNodes: readonly { readonly id: string; readonly url: string; readonly hardware: string }[];
   readonly embeddingUrls: readonly string[];
+  /** 0 takes a free one. */
+  readonly port: number;
 }
 
 /** Steps of a picture at the lower quality: a draft that shows what it will be. */
@@ -67,7 +69,7 @@ export function gatewayConfigText(options: GatewayConfigOptions): string {
         models: [{ model: EMBEDDING_MODEL_ID }],
       })),
     ],
-    server: { host: '127.0.0.1', port: 0 },
+    server: { host: '127.0.0.1', port: options.port },
     state: { folder: options.stateFolder },
     ...(options.journalFolder === ''
       ? {}

@@ -12,6 +12,7 @@ import { type Observation, observe } from './observation.ts';
 import type { DemoPlan } from './plan.ts';
 import { type DemoProcess, type Processes, readyLine, waitFor } from './processes.ts';
 import { type PolicyReport, recoveryOf, reportOf, type UserRecord } from './report.ts';
+import { ADMIN_TOKEN_FILE, METRICS_TOKEN_FILE, type Tokens, writeTokens } from '../gateway/state-folder.ts';
 import type { View } from './view.ts';
 
 const GATEWAY_START_MS = 30_000;
@@ -27,6 +28,22 @@ export interface Stage {
   readonly embeddingUrls: readonly string[];
   /** Folder for the journal of Spillway's side; '' for none. */
   readonly journalFolder: string;
+  /** Of the gateways, which listen one after the other. 0: each takes a free one. */
+  readonly port: number;
+  /** What opens either gateway for who looks on. Absent: each gateway makes its own. */
+  readonly tokens?: SharedTokens;
+  /** The load waits for it. */
+  readonly onListening?: (gateway: ListeningGateway) => Promise<void> | void;
+}
+
+export interface SharedTokens extends Tokens {
+  readonly folder: string;
+}
+
+/** A gateway of the demo, before its first user comes. */
+export interface ListeningGateway {
+  readonly policy: DemoPolicy;
+  readonly url: string;
 }
 
 export interface PolicyRun {
@@ -41,6 +58,8 @@ export async function runPolicy(stage: Stage, policy: DemoPolicy): Promise<Polic
   const { plan } = stage;
   await setFaults(stage.controlUrl, plan.throttle.nodeId, { slowFactor: 1 });
   const { gateway, watch, dataUrl } = await startGateway(stage, policy);
+  if (stage.tokens !== undefined) stage.view.say(lookOnLine(policy, dataUrl, stage.tokens));
+  await stage.onListening?.({ policy, url: dataUrl });
   const worker = stage.processes.startWorker('apps/demo/load-worker');
   try {
     const seen = observe({ ...stage, policy, gatewayPid: gateway.pid, watch });
@@ -73,6 +92,7 @@ interface RunningGateway {
 async function startGateway(stage: Stage, policy: DemoPolicy): Promise<RunningGateway> {
   const stateFolder = join(stage.folder, `state-${policy}`);
   mkdirSync(stateFolder, { recursive: true });
+  if (stage.tokens !== undefined) writeTokens(stateFolder, stage.tokens);
   const configFile = join(stage.folder, `${policy}.yaml`);
   const journalFolder = policy === 'spillway' ? stage.journalFolder : '';
   writeFileSync(configFile, gatewayConfigText({ ...stage, policy, stateFolder, journalFolder }));
@@ -81,6 +101,10 @@ async function startGateway(stage: Stage, policy: DemoPolicy): Promise<RunningGa
   const watch = createGatewayWatch(dataUrl, stateFolder);
   await waitFor(() => watch.isReady(), { one: gateway, name: 'the gateway', timeoutMs: GATEWAY_START_MS });
   return { gateway, watch, dataUrl };
+}
+
+function lookOnLine(policy: DemoPolicy, url: string, { folder }: SharedTokens): string {
+  return `${policy}: console on ${url}/console (token in ${join(folder, ADMIN_TOKEN_FILE)}), metrics on ${url}/metrics (token in ${join(folder, METRICS_TOKEN_FILE)})`;
 }
 
 function loadOptions(stage: Stage, dataUrl: string): LoadOptions {

@@ -55,6 +55,12 @@ export function readOrCreateTokens(folder: string): Tokens {
   return { admin: tokenIn(folder, ADMIN_TOKEN_FILE), metrics: tokenIn(folder, METRICS_TOKEN_FILE) };
 }
 
+/** Before its first start, for gateways that are to be opened by the same tokens. */
+export function writeTokens(folder: string, { admin, metrics }: Tokens): void {
+  writePrivateFile(join(folder, ADMIN_TOKEN_FILE), `${admin}\n`);
+  writePrivateFile(join(folder, METRICS_TOKEN_FILE), `${metrics}\n`);
+}
+
 function tokenIn(folder: string, name: string): string {
   const path = join(folder, name);
   const known = readText(path)?.trim();
