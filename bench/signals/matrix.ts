@@ -3,18 +3,23 @@
  * else was raised; then days of healthy traffic, in which every finding is a false alarm.
  *
  *   node bench/signals/matrix.ts [--seeds N] [--days N] [--hours N] [--write-reference]
+ *   node bench/signals/matrix.ts --sockets [--look-ms N] [--beside N] [--only NAME] [--write-reference]
  *
+ * With `--sockets` the faults are made over real ones, in real gateways with emulated nodes, and nothing is run in virtual time.
  * With `--days 0` no healthy traffic is run, and the page tells nothing of it. Ends with 1 where a fault was missed, something undeclared was raised, or the
  * healthy days had more than two false alarms in all.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { runScenario } from '../../src/simulator/run-scenario.ts';
-import { policySpec } from '../../test/support/scenarios.ts';
+import { socketMatrix } from './sockets.ts';
 import { healthyDay, runCase, SIGNAL_CASES, type SignalCase } from '../../test/support/signal-cases.ts';
 
 const FALSE_ALARMS_MAX = 2;
 const REFERENCE = new URL('../../docs/reference/signals.md', import.meta.url);
+const SOCKET_MARKS = [
+  '<!-- sockets: written by bench/signals/matrix.ts --sockets -->',
+  '<!-- end of sockets -->',
+] as const;
 const MARKS = ['<!-- matrix: written by bench/signals/matrix.ts -->', '<!-- end of matrix -->'] as const;
 
 const { values } = parseArgs({
@@ -22,9 +27,18 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '3' },
     days: { type: 'string', default: '1' },
     hours: { type: 'string', default: '24' },
+    sockets: { type: 'boolean', default: false },
+    'look-ms': { type: 'string', default: '100' },
+    beside: { type: 'string', default: '3' },
+    only: { type: 'string', default: '' },
     'write-reference': { type: 'boolean', default: false },
   },
 });
+
+interface Matrix {
+  readonly text: string;
+  readonly isHeld: boolean;
+}
 
 interface Row {
   readonly fault: string;
@@ -38,7 +52,7 @@ interface Row {
 function delaysOf(one: SignalCase, seeds: number): ReadonlyMap<string, readonly (number | undefined)[]> {
   const delays = new Map<string, (number | undefined)[]>();
   for (let seed = 1; seed <= seeds; seed++) {
-    for (const { signal, at } of runCase(one, seed).raised) {
+    for (const { signal, at } of runCase(one, seed).signals.raised) {
       const own = delays.get(signal) ?? Array.from<number | undefined>({ length: seeds });
       delays.set(signal, own);
       own[seed - 1] = Math.min(own[seed - 1] ?? Number.POSITIVE_INFINITY, (at - one.at) / 1e6);
@@ -84,9 +98,9 @@ function healthy(days: number, hours: number): Healthy {
   const alarms: string[] = [];
   let requests = 0;
   for (let seed = 1; seed <= days; seed++) {
-    const { report, signals } = runScenario(healthyDay(hours), policySpec(), seed, { watchesSignals: true });
-    requests += report.requests;
-    for (const { signal, at, says } of signals?.raised ?? [])
+    const run = runCase(healthyDay(hours), seed);
+    requests += run.requests;
+    for (const { signal, at, says } of run.signals.raised)
       alarms.push(`seed ${seed}, ${(at / 3.6e9).toFixed(2)} h: \`${signal}\`: ${says}`);
     process.stderr.write(`healthy day ${seed} of ${days}: ${alarms.length} false alarms so far\n`);
   }
@@ -113,9 +127,8 @@ function textOf(rows: readonly Row[], seeds: number, quiet: Healthy, hours: numb
   ].join('\n');
 }
 
-function writeReference(text: string): void {
+function writeReference(text: string, [begin, end]: readonly [string, string]): void {
   const page = readFileSync(REFERENCE, 'utf8');
-  const [begin, end] = MARKS;
   const from = page.indexOf(begin);
   const until = page.indexOf(end);
   if (from < 0 || until < from)
@@ -123,12 +136,22 @@ function writeReference(text: string): void {
   writeFileSync(REFERENCE, `${page.slice(0, from)}${begin}\n${text}\n${page.slice(until)}`);
 }
 
-const seeds = Number(values.seeds);
-const hours = Number(values.hours);
-const rows = SIGNAL_CASES.map((one) => rowOf(one, seeds));
-const quiet = healthy(Number(values.days), hours);
-const text = textOf(rows, seeds, quiet, hours);
+function virtualMatrix(): Matrix {
+  const seeds = Number(values.seeds);
+  const hours = Number(values.hours);
+  const rows = SIGNAL_CASES.map((one) => rowOf(one, seeds));
+  const quiet = healthy(Number(values.days), hours);
+  const isHeld = rows.every((row) => row.isHeld) && quiet.alarms.length <= FALSE_ALARMS_MAX;
+  return { text: textOf(rows, seeds, quiet, hours), isHeld };
+}
+
+const { text, isHeld } = values.sockets
+  ? await socketMatrix({
+      lookMs: Number(values['look-ms']),
+      beside: Number(values.beside),
+      only: values.only,
+    })
+  : virtualMatrix();
 process.stdout.write(`${text}\n`);
-if (values['write-reference']) writeReference(text);
-const isHeld = rows.every((row) => row.isHeld) && quiet.alarms.length <= FALSE_ALARMS_MAX;
+if (values['write-reference']) writeReference(text, values.sockets ? SOCKET_MARKS : MARKS);
 process.exitCode = isHeld ? 0 : 1;

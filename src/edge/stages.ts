@@ -1,13 +1,14 @@
 /**
  * Stages of workflows, as clients tell them: `x-spillway-stage: NAME`, and in `x-spillway-parent` the id of the request whose answer
- * it works on. For that the stages of the last requests are remembered. A name is only ever counted: it decides nothing.
+ * it works on. A node that asks the gateway in turn, and hands on the `traceparent` that it was asked with, has told its parent as well:
+ * the attempt. For that the stages of the last requests and attempts are remembered. A name is only ever counted: it decides nothing.
  */
 import type { TenantId } from '../base/units.ts';
 import type { TaskStage } from '../core/request/task.ts';
 import type { IgnoredWish } from '../ports/metrics-sink.ts';
 import type { RequestHead } from './http/head.ts';
 
-/** Requests whose stage is remembered for those that follow. */
+/** Requests, and apart from them attempts, whose stage is remembered for those that follow. */
 export const REMEMBERED_MAX = 4_096;
 const NAME = /^[\w.:/@-]{1,64}$/;
 
@@ -16,12 +17,19 @@ interface Remembered {
   readonly name: string;
 }
 
+interface Staged {
+  readonly tenant: TenantId;
+  readonly stage?: TaskStage | undefined;
+}
+
 export class Stages {
   readonly #byId: Map<string, Remembered> = new Map();
+  /** By trace and span. */
+  readonly #byAttempt: Map<string, Remembered> = new Map();
 
   /** Undefined for a name that is none. A parent that is not known, or another tenant's, is none. */
   read(
-    { stage, parent }: Pick<RequestHead, 'stage' | 'parent'>,
+    { stage, parent, traceparent }: Pick<RequestHead, 'stage' | 'parent' | 'traceparent'>,
     tenant: TenantId,
     ignored: (wish: IgnoredWish) => void,
   ): TaskStage | undefined {
@@ -29,18 +37,34 @@ export class Stages {
       ignored('stage-unreadable');
       return undefined;
     }
-    const known = parent === '' ? undefined : this.#byId.get(parent);
+    const known = parent === '' ? this.#byAttempt.get(spanOf(traceparent)) : this.#byId.get(parent);
     return { name: ownText(stage), parent: known?.tenant === tenant ? known.name : '' };
   }
 
-  remember(publicId: string, tenant: TenantId, name: string): void {
-    this.#byId.set(publicId, { tenant, name });
-    if (this.#byId.size <= REMEMBERED_MAX) return;
-    for (const oldest of this.#byId.keys()) {
-      this.#byId.delete(oldest);
-      return;
-    }
+  /** A request that tells no stage is nothing to remember. */
+  remember(publicId: string, request: Staged): void {
+    keep(this.#byId, publicId, request);
   }
+
+  /** `traceparent` is what the attempt's node was told. */
+  rememberAttempt(traceparent: string, request: Staged): void {
+    keep(this.#byAttempt, spanOf(traceparent), request);
+  }
+}
+
+function keep(map: Map<string, Remembered>, key: string, { tenant, stage }: Staged): void {
+  if (stage === undefined) return;
+  map.set(key, { tenant, name: stage.name });
+  if (map.size <= REMEMBERED_MAX) return;
+  for (const oldest of map.keys()) {
+    map.delete(oldest);
+    return;
+  }
+}
+
+/** Ids of trace and span, between the version and the flags: these may differ. */
+function spanOf(traceparent: string): string {
+  return traceparent.slice(3, 52);
 }
 
 /** A part of a head's text would hold all of it. */

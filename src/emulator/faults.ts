@@ -1,5 +1,6 @@
 /** Faults that a person or a test switches on an emulated node while it serves. */
 import { z } from 'zod';
+import type { Ratio } from '../base/units.ts';
 
 export interface Faults {
   /** Service takes this many times as long; 1 is healthy. A throttled card is 2. */
@@ -20,6 +21,10 @@ export interface Faults {
   truncate: boolean;
   /** Answers 200 with bytes that are no answer. */
   garbage: boolean;
+  /** Each answer is the last one on its connection, as behind a proxy that keeps none. */
+  closeConnections: boolean;
+  /** Part of the accelerator's memory that is used, as the page of its host says. A healthy engine uses half. */
+  memoryUse: Ratio;
 }
 
 export const HEALTHY: Readonly<Faults> = Object.freeze({
@@ -32,6 +37,8 @@ export const HEALTHY: Readonly<Faults> = Object.freeze({
   staleMetrics: false,
   truncate: false,
   garbage: false,
+  closeConnections: false,
+  memoryUse: 0.5,
 });
 
 const changeSchema = z
@@ -45,6 +52,8 @@ const changeSchema = z
     staleMetrics: z.boolean(),
     truncate: z.boolean(),
     garbage: z.boolean(),
+    closeConnections: z.boolean(),
+    memoryUse: z.number().min(0).max(1),
   })
   .partial();
 

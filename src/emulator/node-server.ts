@@ -13,6 +13,7 @@ import { IMAGE_MODELS, imageWorkMs, TEXT_MODELS, textWorkMs } from './hardware.t
 import { createImageEngine, type ImageEngine } from './image-engine.ts';
 import { lognormalFactor, seededUniform, seedFor, type Uniform } from './noise.ts';
 import {
+  deviceReply,
   errorReply,
   imagesReply,
   metricsReply,
@@ -38,6 +39,8 @@ const BODY_BYTES_MAX = 1_048_576;
 const HANGING_MAX = 10_000;
 /** Longer than gateways keep idle connections, so that it is never the node that closes under a request. */
 const KEEP_ALIVE_MS = 120_000;
+/** The page of the host's exporter (DCGM), which a real node has on a port of its own. */
+const DEVICE_PAGE = '/device/metrics';
 const OUTPUT_TOKENS_DEFAULT = 128;
 const OUTPUT_TOKENS_SIGMA = 0.6;
 const OUTPUT_TOKENS_DRAWN_MAX = 1_024;
@@ -148,6 +151,7 @@ function noise(state: NodeState): number {
 
 function createNodeServer(state: NodeState): Server {
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: 0 }, (request, response) => {
+    if (state.faults.closeConnections) response.shouldKeepAlive = false;
     if (request.method === 'GET') answerGet(state, request, response);
     else readBody(request, response, (text) => answerPost(state, { request, response, text }));
   });
@@ -205,6 +209,11 @@ function answerGet(state: NodeState, request: IncomingMessage, response: ServerR
     const body = state.faults.staleMetrics ? state.frozenMetrics : metricsNow(state);
     response.writeHead(200, ['content-type', 'text/plain; version=0.0.4', 'x-emulated', '1']);
     response.end(body);
+    return undefined;
+  }
+  if (request.url === DEVICE_PAGE) {
+    response.writeHead(200, ['content-type', 'text/plain; version=0.0.4', 'x-emulated', '1']);
+    response.end(deviceReply(state.faults.memoryUse));
     return undefined;
   }
   return reply(response, 404, errorReply('There is nothing here', 'not_found_error'));

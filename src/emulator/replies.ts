@@ -1,6 +1,6 @@
 /** Bytes that an emulated node answers with. Each says that it is emulated. */
 import { crc32, deflateSync } from 'node:zlib';
-import type { Tokens } from '../base/units.ts';
+import type { Ratio, Tokens } from '../base/units.ts';
 import type { ImageSize } from '../hardware/service-time.ts';
 import type { EmulatedNodeSpec } from './spec.ts';
 
@@ -130,6 +130,21 @@ export function metricsReply(
     `vllm:num_requests_waiting${labels} ${load.waiting}`,
     '# TYPE vllm:kv_cache_usage_perc gauge',
     `vllm:kv_cache_usage_perc${labels} ${load.cacheUse.toFixed(4)}`,
+    '',
+  ].join('\n');
+}
+
+const DEVICE_MEMORY_MIB = 81_920;
+
+/** The memory of one accelerator under the names of NVIDIA's exporter (DCGM). */
+export function deviceReply(memoryUse: Ratio): string {
+  const used = Math.round(DEVICE_MEMORY_MIB * memoryUse);
+  return [
+    '# Emulated: these readings describe no real accelerator.',
+    '# TYPE DCGM_FI_DEV_FB_USED gauge',
+    `DCGM_FI_DEV_FB_USED{gpu="0",emulated="1"} ${used}`,
+    '# TYPE DCGM_FI_DEV_FB_FREE gauge',
+    `DCGM_FI_DEV_FB_FREE{gpu="0",emulated="1"} ${DEVICE_MEMORY_MIB - used}`,
     '',
   ].join('\n');
 }

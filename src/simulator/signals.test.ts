@@ -9,7 +9,7 @@ describe('the detectors in virtual time', () => {
   test.each(SIGNAL_CASES.map((one) => [one.fault, one] as const))(
     'raise what is wrong when %s',
     (_fault, one) => {
-      const { raised } = runCase(one, 1);
+      const { raised } = runCase(one, 1).signals;
       for (const signal of one.raises) {
         const found = raised.find((row) => row.signal === signal);
         expect(found, signal).toBeDefined();
@@ -32,7 +32,7 @@ describe('the detectors in virtual time', () => {
   );
 
   test('find nothing in memory of busy nodes that goes up and down', () => {
-    const { raised, samples } = runCase(busyMemory(0.85), 7);
+    const { raised, samples } = runCase(busyMemory(0.85), 7).signals;
     expect(samples).toBe(1_200);
     expect(raised).toEqual([]);
   });

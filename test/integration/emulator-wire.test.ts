@@ -229,6 +229,21 @@ describe('faults of an emulated node', () => {
     expect(await stream.text()).not.toContain('[DONE]');
   });
 
+  it('closed connections: each answer is the last one on its own', async () => {
+    const running = await start([IMAGE]);
+    expect((await generate(running)).headers.get('connection')).toBe('keep-alive');
+    await running.setFaults('image-1', { closeConnections: true });
+    expect((await generate(running)).headers.get('connection')).toBe('close');
+  });
+
+  it('memory use: the page of its host tells it', async () => {
+    const running = await start([IMAGE]);
+    await running.setFaults('image-1', { memoryUse: 0.75 });
+    const page = await (await fetch(`${urlOf(running)}/device/metrics`)).text();
+    expect(page).toMatch(/^DCGM_FI_DEV_FB_USED\{gpu="0",emulated="1"\} 61440$/m);
+    expect(page).toMatch(/^DCGM_FI_DEV_FB_FREE\{gpu="0",emulated="1"\} 20480$/m);
+  });
+
   it('stale metrics: readings stay as they were', async () => {
     const running = await start([TEXT], 1);
     await running.setFaults('text-1', { staleMetrics: true });

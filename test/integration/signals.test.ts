@@ -1,6 +1,7 @@
 /**
  * The fault matrix over the real gateway: emulated cards and scripted nodes, real sockets, and detectors that look twenty times
- * a second, so that their minute is three seconds. In virtual time it is whole: see bench/signals/matrix.ts.
+ * a second, so that their minute is three seconds. More faults, each in a process of its own: bench/signals/matrix.ts --sockets.
+ * In virtual time the matrix is whole: the same command without it.
  */
 import { describe, expect, it } from 'vitest';
 import type { HttpClient } from '../../src/apps/demo/http-client.ts';

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { sha256Hex } from '../../src/adapters/config-file/index.ts';
 import type { StartedGateway } from '../../src/apps/gateway/start-gateway.ts';
 import { formatTraceparent, parseTraceparent } from '../../src/base/trace-context.ts';
@@ -361,4 +361,21 @@ describe('the command line', () => {
     });
     expect(log).not.toContain(PROMPT);
   });
+});
+
+test('a node that asks in turn with the trace of its attempt is a stage after that one', async () => {
+  const asked: Promise<unknown>[] = [];
+  const { started } = await world((res, { headers }) => {
+    const { headers: own } = wishOf(String(headers['traceparent']));
+    if (asked.length === 0)
+      asked.push(ask(started.dataUrl, { headers: { ...own, 'x-spillway-stage': 'draw' } }));
+    sendJson(res, 200, completion('hello'));
+  });
+  const submits = vi.spyOn(started.gateway, 'submit');
+  await ask(started.dataUrl, { headers: { ...WISH.headers, 'x-spillway-stage': 'plan' } });
+  await Promise.all(asked);
+  expect(submits.mock.calls.map(([{ stage }]) => stage)).toEqual([
+    { name: 'plan', parent: '' },
+    { name: 'draw', parent: 'plan' },
+  ]);
 });

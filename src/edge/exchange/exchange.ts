@@ -141,8 +141,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     const ids = gateway.submit(submit, this);
     this.#taskId = ids.taskId;
     this.#publicId = ids.publicId;
-    if (submit.stage !== undefined)
-      this.#context.stages.remember(ids.publicId, submit.tenant, submit.stage.name);
+    this.#context.stages.remember(ids.publicId, submit);
     this.#submittedAt = gateway.now();
     this.#witness.submitted(ids.publicId, this.#submittedAt);
     this.#overheadUs = this.#submittedAt - submit.receivedAt;
@@ -180,6 +179,7 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
         : this.#context.cache.record(cacheKey, request.endpoint);
     const silence = this.#silenceLimits(assignment);
     const trace = this.#witness.assigned(assignment, this.#modelFor(assignment), this.#assignedAt);
+    if (trace !== undefined) this.#context.stages.rememberAttempt(trace.traceparent, this.#spec.submit);
     const attempt = new Attempt(this, {
       number: assignment.attempt,
       stream: request.stream,
