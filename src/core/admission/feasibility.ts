@@ -66,10 +66,7 @@ export function bestServiceUs(lane: Lane, task: TaskRecord): DurationUs {
   for (const pool of lane.pools) {
     const node: NodeRecord | undefined = pool.fastest();
     if (node !== undefined)
-      best = Math.min(
-        best,
-        task.deadlineWorkUs / (node.isSingleModel ? node.soloRate : node.rateOf(task.spec.model, 1)),
-      );
+      best = Math.min(best, task.deadlineWorkUs / node.soloRateOf(task.spec.model, task.modelNumber));
   }
   return best;
 }

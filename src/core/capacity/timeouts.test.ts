@@ -33,6 +33,7 @@ class World {
   asked(at: number, change: Partial<WaitQuestion> = {}): WaitQuestion {
     return {
       model: 'm',
+      modelNumber: -1,
       workUs: S,
       patience: this.node(at),
       prior: UNKNOWN,
@@ -55,7 +56,7 @@ class World {
     const { model = 'm', inflight = 1, limitUs = 0 } = change;
     this.now += S;
     const sample = { workUs: S, elapsedUs: factor * S, inflight, limitUs };
-    this.timeouts.learn(WHOLE, { ...sample, model, patience: this.node(at), now: this.now });
+    this.timeouts.learn(WHOLE, { ...sample, model, modelNumber: -1, patience: this.node(at), now: this.now });
   }
 
   /** So many rounds over all nodes, each as slow as told. */
@@ -204,7 +205,7 @@ describe('bounds inside streams', () => {
     const idle = (): number => world.timeouts.limitUs(IDLE, world.asked(0), world.now);
     expect(idle()).toBe(Number.POSITIVE_INFINITY);
     const silence = { workUs: S, elapsedUs: S / 10, inflight: 1, limitUs: 0 };
-    const sample = { ...silence, model: 'm', patience: world.node(0), now: world.now };
+    const sample = { ...silence, model: 'm', modelNumber: -1, patience: world.node(0), now: world.now };
     for (let i = 0; i < 60; i++) world.timeouts.learnSilence(sample);
     expect(idle()).toBeGreaterThan(S / 10);
     expect(idle()).toBeLessThan(S / 7);

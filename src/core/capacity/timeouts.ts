@@ -15,6 +15,7 @@
  * And a node or a size that is really slower must not be cut for ever: each cut of a node doubles its next bound, up to
  * eight times, and one that then serves is taken as it is; cuts on two nodes in turn count as a time that was taken.
  */
+import { ByNumber } from '../../base/by-number.ts';
 import { LogSketch } from '../../base/log-sketch.ts';
 import type { DurationUs, MonoUs, Rate, RefUs } from '../../base/units.ts';
 import type { RatePrior } from './hardware.ts';
@@ -60,9 +61,14 @@ const COMPANY_MIN = 8;
 const TRUSTED_SPAN_MAX = 16;
 export const STRETCH_MAX = 3;
 
-/** One attempt that ended well, as its bound saw it. Flat, since one is made for each. */
-export interface TimeSample {
+interface TimedModel {
   readonly model: string;
+  /** The fleet's for the model, or -1. */
+  readonly modelNumber: number;
+}
+
+/** One attempt that ended well, as its bound saw it. Flat, since one is made for each. */
+export interface TimeSample extends TimedModel {
   /** Of the node that served. */
   readonly patience: NodePatience;
   readonly workUs: RefUs;
@@ -247,8 +253,7 @@ class ModelTimes {
   }
 }
 
-export interface WaitQuestion {
-  readonly model: string;
+export interface WaitQuestion extends TimedModel {
   readonly workUs: RefUs;
   readonly patience: NodePatience;
   readonly prior: RatePrior;
@@ -259,8 +264,7 @@ export interface WaitQuestion {
 
 export class Timeouts {
   readonly #models: Map<string, ModelTimes> = new Map();
-  #lastModel: string | null = null;
-  #lastTimes: ModelTimes | undefined;
+  readonly #byNumber: ByNumber<ModelTimes> = new ByNumber();
 
   get models(): number {
     return this.#models.size;
@@ -269,7 +273,7 @@ export class Timeouts {
   /** Bound on the time until the kind's end, before floor and deadline; Infinity while nothing is known. O(1). */
   limitUs(kind: WaitKind, asked: WaitQuestion, now: MonoUs): DurationUs {
     const company = Math.min(asked.slots, Math.max(COMPANY_MIN, 2 * asked.inflight));
-    const cell = this.#known(asked.model)?.cell(kind, asked.workUs);
+    const cell = this.#known(asked)?.cell(kind, asked.workUs);
     const found = cell?.quantile(now) ?? 0;
     const rate = asked.patience.pace(kind)?.rate(company) ?? 0;
     if (kind === IDLE) return found === 0 || rate === 0 ? NEVER : (found * asked.workUs) / rate;
@@ -283,7 +287,7 @@ export class Timeouts {
   /** A success. */
   learn(kind: WaitKind, sample: TimeSample): void {
     if (isNear(sample)) return;
-    const times = this.#toLearn(sample.model);
+    const times = this.#toLearn(sample);
     const pace = sample.patience.paceToLearn(kind);
     const rate = pace.established(sample.inflight);
     if (rate > 0) {
@@ -300,7 +304,7 @@ export class Timeouts {
     const rate = pace?.established(sample.inflight) ?? 0;
     if (isNear(sample) || rate === 0 || pace?.isSlow(sample.inflight) !== false) return;
     const ratio = Math.max(IDLE_QUANTILE_MIN, (sample.elapsedUs * rate) / sample.workUs);
-    this.#toLearn(sample.model).cellToLearn(IDLE, sample.workUs).sketch.add(ratio);
+    this.#toLearn(sample).cellToLearn(IDLE, sample.workUs).sketch.add(ratio);
   }
 
   /**
@@ -311,33 +315,25 @@ export class Timeouts {
     kind: WaitKind,
     cut: WaitQuestion & { readonly nodeOrder: number; readonly elapsedUs: DurationUs },
   ): void {
-    const cell = this.#toLearn(cut.model).cellToLearn(kind, cut.workUs);
+    const cell = this.#toLearn(cut).cellToLearn(kind, cut.workUs);
     const isOtherNode = cell.lastCut !== cut.nodeOrder && cell.lastCut !== -1;
     cell.lastCut = cut.nodeOrder;
     const rate = cut.patience.pace(kind)?.rate(cut.inflight) ?? 0;
     if (isOtherNode && rate > 0) cell.sketch.add((cut.elapsedUs * rate) / cut.workUs);
   }
 
-  #known(model: string): ModelTimes | undefined {
-    if (model === this.#lastModel) return this.#lastTimes;
-    return this.#found(model, this.#models.get(model)) ?? this.#models.get(SHARED_MODEL);
+  #known({ model, modelNumber }: TimedModel): ModelTimes | undefined {
+    return this.#byNumber.get(modelNumber) ?? this.#models.get(model) ?? this.#models.get(SHARED_MODEL);
   }
 
-  #toLearn(model: string): ModelTimes {
-    if (model === this.#lastModel) return this.#lastTimes as ModelTimes;
-    const known = this.#found(model, this.#models.get(model));
-    if (known !== undefined) return known;
-    const key = this.#models.size < TIMED_MODELS_MAX - 1 ? model : SHARED_MODEL;
+  #toLearn({ model, modelNumber }: TimedModel): ModelTimes {
+    const numbered = this.#byNumber.get(modelNumber);
+    if (numbered !== undefined) return numbered;
+    const hasOwn = this.#models.has(model) || this.#models.size < TIMED_MODELS_MAX - 1;
+    const key = hasOwn ? model : SHARED_MODEL;
     const times = this.#models.get(key) ?? new ModelTimes();
     this.#models.set(key, times);
-    return times;
-  }
-
-  /** Remembers what was found: the next one is often of the same model. */
-  #found(model: string, times: ModelTimes | undefined): ModelTimes | undefined {
-    if (times === undefined) return undefined;
-    this.#lastModel = model;
-    this.#lastTimes = times;
+    this.#byNumber.set(modelNumber, times);
     return times;
   }
 }

@@ -16,7 +16,7 @@ import type { PrefixHolder } from '../placement/prefix-index.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { ModelOffer } from '../request/needs.ts';
 import type { NodeSpec } from '../scheduler/events.ts';
-import { NodeTally } from '../signals/index.ts';
+import { type ModelPace, NodeTally } from '../signals/index.ts';
 import { FailureScore } from './failure-score.ts';
 import { ModelOnNode } from './model-breakers.ts';
 import { NodeNumbers } from './node-numbers.ts';
@@ -33,6 +33,22 @@ const NO_RATES: Float64Array = new Float64Array(0);
 
 /** How strongly a node that has not proven itself is ranked down, fading with its successes (slow start). */
 const UNPROVEN_PENALTY = 0.25;
+
+/** What is known of one model on one node: an end of a task asks for all of it, and looks it up once. */
+class ModelHere {
+  readonly model: string;
+  /** Made by the first task of the model, on a node of several. */
+  curve: RateCurve | null = null;
+  /** Made by the first task that tells something of its speed. */
+  pace: PaceScore | null = null;
+  /** Null beyond the bound on those that are told apart. */
+  tally: ModelPace | null;
+
+  constructor(model: string, tally: ModelPace | null) {
+    this.model = model;
+    this.tally = tally;
+  }
+}
 
 export class NodeRecord extends NodeNumbers {
   // First what every start and end of a task touches: the members that follow are cold.
@@ -65,9 +81,8 @@ export class NodeRecord extends NodeNumbers {
   readonly failures: FailureScore = new FailureScore();
   /** Its times, for bounds on its silence. */
   readonly patience: NodePatience = new NodePatience();
-  /** The pace that was asked for last, and of which model. */
-  #paceModel = '';
-  #pace: PaceScore | null = null;
+  /** The model that was asked for last: most nodes do one for long, and several ask of it in turn. */
+  #last: ModelHere | null = null;
   /** Node timer (see node-timer.ts). */
   readonly timer: HeapSlot<NodeRecord>;
 
@@ -84,13 +99,12 @@ export class NodeRecord extends NodeNumbers {
   /** The learned bound where it holds; 0 where slots, readings or the configuration decide. */
   slotsLearned = 0;
   #prior: RatePrior;
-  readonly #byModel: Map<string, RateCurve> = new Map();
+  /** At most one per model that it offers or has measured. */
+  readonly #models: Map<string, ModelHere> = new Map();
   /** The same by the fleet's number of the model, once it was asked for: placement asks for many nodes per task. */
   readonly #curves: (RateCurve | undefined)[] = [];
   /** Rates of one task alone by that number, 0 where unknown: with many models every curve that is asked comes from memory. */
   #soloRates: Float64Array = NO_RATES;
-  /** Made by a first task that tells something of its speed. */
-  readonly #paces: Map<string, PaceScore> = new Map();
   /** One of its tasks is being aborted so that another task has its place. */
   isGivingWay = false;
   readonly tally: NodeTally = new NodeTally();
@@ -113,8 +127,12 @@ export class NodeRecord extends NodeNumbers {
     this.spec = spec;
     this.offers = offersOf(spec);
     this.isSingleModel = this.offers.size === 1;
-    for (const model of this.#paces.keys()) if (!this.offers.has(model)) this.#paces.delete(model);
-    this.#pace = null;
+    for (const here of this.#models.values()) {
+      if (this.offers.has(here.model)) continue;
+      here.pace = null;
+      if (here.curve === null) this.#models.delete(here.model);
+    }
+    this.#last = null;
     for (const model of this.breakers?.keys() ?? []) {
       if (this.offers.size === 1 || !this.offers.has(model)) this.forgetBreaker(model);
     }
@@ -142,8 +160,15 @@ export class NodeRecord extends NodeNumbers {
 
   /** Rate of one task of a model while `inflight` run. Cost: one map look-up when the node serves several models. */
   rateOf(model: string, inflight: number): Rate {
-    const curve = this.isSingleModel ? undefined : this.#byModel.get(model);
+    const curve = this.isSingleModel ? null : this.#models.get(model)?.curve;
     return (curve ?? this.#overall).perTask(inflight);
+  }
+
+  /** The same of one task alone, as of the last `plan` where it serves a single model. `number` is the fleet's for the model, or -1. */
+  soloRateOf(model: string, number: number): Rate {
+    if (this.isSingleModel) return this.soloRate;
+    const known = number >= 0 && number < this.#soloRates.length ? (this.#soloRates[number] as number) : 0;
+    return known > 0 ? known : this.rateOf(model, 1);
   }
 
   /** Speed over all models: what the index orders by. */
@@ -174,7 +199,7 @@ export class NodeRecord extends NodeNumbers {
   }
 
   #numbered(model: string, number: number): RateCurve | undefined {
-    const curve = this.#byModel.get(model);
+    const curve = this.#models.get(model)?.curve ?? undefined;
     if (curve === undefined || number < 0) return curve;
     this.#curves[number] = curve;
     curve.modelNumber = number;
@@ -229,18 +254,28 @@ export class NodeRecord extends NodeNumbers {
 
   /** Whether the node does this model as fast as it used to. At most one score per model that it offers. */
   paceOf(model: string): PaceScore {
-    if (model === this.#paceModel && this.#pace !== null) return this.#pace;
-    const pace = this.#paces.get(model) ?? new PaceScore();
-    this.#paces.set(model, pace);
-    this.#paceModel = model;
-    this.#pace = pace;
-    return pace;
+    return (this.#here(model).pace ??= new PaceScore());
+  }
+
+  /** Counts how fast the model ran here, for those who compare nodes. */
+  tallyPace(model: string, ln: number, inflight: number): void {
+    this.#here(model).tally?.add(ln, inflight);
+  }
+
+  #here(model: string): ModelHere {
+    if (this.#last?.model === model) return this.#last;
+    let here = this.#models.get(model);
+    if (here === undefined) {
+      here = new ModelHere(model, this.tally.paceOf(model));
+      this.#models.set(model, here);
+    }
+    return (this.#last = here);
   }
 
   /** What it does now is what it does: it is not exiled for being slower than it was. */
   acceptPace(): void {
     this.baselineRate = this.speed(1);
-    this.#forgetPaces();
+    for (const here of this.#models.values()) here.pace = null;
   }
 
   /**
@@ -249,16 +284,11 @@ export class NodeRecord extends NodeNumbers {
    */
   doubtRates(): void {
     this.#overall.doubt();
-    this.#byModel.clear();
+    this.#models.clear();
+    this.#last = null;
     this.#curves.length = 0;
     this.#soloRates = NO_RATES;
-    this.#forgetPaces();
     this.baselineRate = 0;
-  }
-
-  #forgetPaces(): void {
-    this.#paces.clear();
-    this.#pace = null;
   }
 
   #widenSpread(ratio: number): void {
@@ -276,11 +306,9 @@ export class NodeRecord extends NodeNumbers {
 
   rates(): readonly { readonly model: string; readonly rate: Rate; readonly observations: number }[] {
     const overall = { model: '', rate: this.#overall.perTask(1), observations: this.#overall.observations };
-    const rows = [...this.#byModel].map(([model, curve]) => ({
-      model,
-      rate: curve.perTask(1),
-      observations: curve.observations,
-    }));
+    const rows = [...this.#models.values()].flatMap(({ model, curve }) =>
+      curve === null ? [] : [{ model, rate: curve.perTask(1), observations: curve.observations }],
+    );
     return [overall, ...rows];
   }
 
@@ -418,11 +446,8 @@ export class NodeRecord extends NodeNumbers {
   }
 
   #curveOf(model: string): RateCurve {
-    const known = this.#byModel.get(model);
-    if (known !== undefined) return known;
-    const curve = new RateCurve({ rate: this.#overall.perTask(1), span: this.#prior.span });
-    this.#byModel.set(model, curve);
-    return curve;
+    const here = this.#here(model);
+    return (here.curve ??= new RateCurve({ rate: this.#overall.perTask(1), span: this.#prior.span }));
   }
 }
 

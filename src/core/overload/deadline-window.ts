@@ -17,17 +17,24 @@ export class DeadlineWindow {
   #bucket = 0;
   /** When the next bucket begins. */
   #nextAt: MonoUs = Number(BUCKET_US);
-  /** Sums over all buckets. */
+  /** Sums over all buckets, and over the recent ones: whoever asks needs no bucket. */
   #metInAll = 0;
   #missedInAll = 0;
+  #metOfLate = 0;
+  #missedOfLate = 0;
 
   add(isMet: boolean, now: MonoUs): void {
     this.#advance(now);
     const counts = isMet ? this.#met : this.#missed;
     const at = this.#bucket % BUCKETS;
     counts[at] = (counts[at] as number) + 1;
-    if (isMet) this.#metInAll += 1;
-    else this.#missedInAll += 1;
+    if (isMet) {
+      this.#metInAll += 1;
+      this.#metOfLate += 1;
+    } else {
+      this.#missedInAll += 1;
+      this.#missedOfLate += 1;
+    }
   }
 
   /** Missed deadlines of the last five minutes. */
@@ -45,13 +52,7 @@ export class DeadlineWindow {
   /** The same of the last twenty to thirty seconds. */
   recentRatio(now: MonoUs): Ratio | undefined {
     this.#advance(now);
-    let met = 0;
-    let missed = 0;
-    for (let bucket = Math.max(0, this.#bucket - RECENT_BUCKETS + 1); bucket <= this.#bucket; bucket++) {
-      met += this.#met[bucket % BUCKETS] as number;
-      missed += this.#missed[bucket % BUCKETS] as number;
-    }
-    return ratioOf(met, missed);
+    return ratioOf(this.#metOfLate, this.#missedOfLate);
   }
 
   #advance(now: MonoUs): void {
@@ -65,7 +66,16 @@ export class DeadlineWindow {
     }
     this.#bucket = bucket;
     this.#nextAt = (bucket + 1) * BUCKET_US;
+    this.#metOfLate = sumOfLate(this.#met, bucket);
+    this.#missedOfLate = sumOfLate(this.#missed, bucket);
   }
+}
+
+function sumOfLate(counts: readonly number[], last: number): number {
+  let sum = 0;
+  for (let bucket = Math.max(0, last - RECENT_BUCKETS + 1); bucket <= last; bucket++)
+    sum += counts[bucket % BUCKETS] as number;
+  return sum;
 }
 
 function ratioOf(met: number, missed: number): Ratio | undefined {

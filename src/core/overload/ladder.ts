@@ -10,6 +10,7 @@
  * Samples are taken every half second while something waits or a stage is raised, and never otherwise. An operator may
  * set the stage for a time: for all models, shown, and over by itself.
  */
+import { ByNumber } from '../../base/by-number.ts';
 import type { DurationUs, ModelId, MonoUs } from '../../base/units.ts';
 import type { GateMode, LadderConfig, SchedulerConfig } from '../config/types.ts';
 import type { Lane } from '../queue/lane.ts';
@@ -40,6 +41,8 @@ export class Ladder {
   stage: LadderStage = 0;
   override: LadderOverride | null = null;
   readonly models: Map<ModelId, ModelLadder> = new Map();
+  /** The same, and some that are forgotten. */
+  readonly #byNumber: ByNumber<ModelLadder> = new ByNumber();
   /** Told of each change of a model's stage by evidence; null while nobody watches. */
   onStage: ((model: ModelId, stage: LadderStage) => void) | null = null;
   #mode: GateMode = 'off';
@@ -65,13 +68,16 @@ export class Ladder {
     if (this.#mode === 'off') this.#clear();
   }
 
-  /** The ladder under which a task of the model in this lane stands; null while the gate is off. O(1). */
-  of(model: ModelId, lane: Lane, now: MonoUs): ModelLadder | null {
+  /**
+   * The ladder under which a task of the model in this lane stands; null while the gate is off. `number` is the fleet's for
+   * the model, or -1. O(1).
+   */
+  of(model: ModelId, number: number, lane: Lane, now: MonoUs): ModelLadder | null {
     if (this.#mode === 'off') return null;
     if (this.sampleAt === Number.POSITIVE_INFINITY) this.sampleAt = now + SAMPLE_US;
     const known = lane.ladder;
     if (known !== null && known.model === model && !known.isForgotten) return known;
-    return this.#find(model, lane);
+    return this.#find(model, number, lane);
   }
 
   isSetByHand(now: MonoUs): boolean {
@@ -146,14 +152,16 @@ export class Ladder {
     this.isRaised = isSet || highest > 0;
   }
 
-  #find(model: ModelId, lane: Lane): ModelLadder | null {
-    let ladder = this.models.get(model);
+  #find(model: ModelId, number: number, lane: Lane): ModelLadder | null {
+    let ladder = this.#byNumber.get(number);
+    if (ladder === undefined || ladder.isForgotten) ladder = this.models.get(model);
     if (ladder === undefined) {
       if (this.models.size >= LADDERS_MAX) this.#forgetQuiet();
       if (this.models.size >= LADDERS_MAX) return null;
       ladder = new ModelLadder(model);
       this.models.set(model, ladder);
     }
+    this.#byNumber.set(number, ladder);
     if (!ladder.lanes.includes(lane) && ladder.lanes.length < LANES_PER_MODEL_MAX) ladder.lanes.push(lane);
     lane.ladder = ladder;
     return ladder;

@@ -28,6 +28,8 @@ const MODELS_PER_NODE_MAX = 8;
 export const NUMBERED_MODELS_MAX = 10_000;
 
 interface ModelPools {
+  /** See `Fleet.modelNumber`. */
+  readonly number: number;
   readonly pools: Pool[];
   /** The lane of tasks that every pool of the model can serve; made on first use. */
   plain: Lane | null;
@@ -181,6 +183,9 @@ export class Fleet {
   laneFor(model: string, needs: Needs, tenant: string): Lane | IneligibleReason {
     const entry = this.#models.get(model);
     if (entry === undefined) return 'model-not-offered';
+    // Who asks for the lane of a task asks for the model's number next.
+    this.#lastModel = model;
+    this.#lastNumber = entry.number;
     if (entry.plain !== null && !entry.hasGroups && asksNothing(needs)) return entry.plain;
     let missing: IneligibleReason | null = null;
     let matching = 0;
@@ -272,7 +277,7 @@ export class Fleet {
     node.group?.pools.add(pool);
     for (const model of models) {
       const entry = this.#models.get(model);
-      if (entry === undefined) this.#models.set(model, newModelPools(pool));
+      if (entry === undefined) this.#models.set(model, newModelPools(pool, this.modelNumber(model)));
       else {
         entry.pools.push(pool);
         entry.plain = null;
@@ -302,8 +307,8 @@ function missingIn(pool: Pool, model: string, needs: Needs, tenant: string): Ine
   return pool.group.isFor(model, tenant) ? null : 'bulkhead';
 }
 
-function newModelPools(pool: Pool): ModelPools {
-  return { pools: [pool], plain: null, hasGroups: false, keepsPrompts: false, keepsAsOf: -1 };
+function newModelPools(pool: Pool, number: number): ModelPools {
+  return { number, pools: [pool], plain: null, hasGroups: false, keepsPrompts: false, keepsAsOf: -1 };
 }
 
 function rootOf(sets: ReadonlyMap<Pool, Pool>, pool: Pool): Pool {

@@ -6,6 +6,7 @@
  * lanes of the domain where it waits at the same time. What it got in a lane while it did not wait in another is not
  * held against it there: see the offsets in lane.ts. What was served elsewhere took nothing from anybody here.
  */
+import { ByNumber } from '../../base/by-number.ts';
 import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
 import { NumberRows } from '../../base/number-rows.ts';
 import type { Bytes, ModelId, MonoUs, RefUs, TenantId } from '../../base/units.ts';
@@ -81,6 +82,7 @@ export class ClassRecord {
   readonly flows: Map<TenantId, Flow> = new Map();
   /** What waits by model. Emptied when lanes are laid anew, which is when models come and go. */
   readonly models: Map<ModelId, ModelQueue> = new Map();
+  readonly #modelsByNumber: ByNumber<ModelQueue> = new ByNumber();
   /**
    * Flows by queued work, those that have none left too; a key may tell of more than is left, see `heaviestFlow`. So most
    * tasks come and go without a change here.
@@ -100,12 +102,19 @@ export class ClassRecord {
     this.weight = weight;
   }
 
-  queueOf(model: ModelId): ModelQueue {
-    const known = this.models.get(model);
-    if (known !== undefined) return known;
-    const created = new ModelQueue();
-    this.models.set(model, created);
-    return created;
+  /** `number` is the fleet's for the model, or -1. */
+  queueOf(model: ModelId, number: number): ModelQueue {
+    const numbered = this.#modelsByNumber.get(number);
+    if (numbered !== undefined) return numbered;
+    const queue = this.models.get(model) ?? new ModelQueue();
+    this.models.set(model, queue);
+    this.#modelsByNumber.set(number, queue);
+    return queue;
+  }
+
+  forgetModels(): void {
+    this.models.clear();
+    this.#modelsByNumber.clear();
   }
 
   /** The flow with most queued work, where the next victim is found. Work that left is accounted for only here. */
@@ -150,8 +159,6 @@ export class Flow {
   newest: TaskRecord | null = null;
   readonly laneFlows: LaneFlow[] = [];
   #lastLaneFlow: LaneFlow | undefined;
-  #lastModel: ModelId = '';
-  #lastModelQueue: ModelQueue | undefined;
   /** Place among the flows of the class by queued work. */
   readonly slot: HeapSlot<Flow>;
 
@@ -179,7 +186,7 @@ export class Flow {
     book(this.queued, task, 1);
     book(this.classRecord.queued, task, 1);
     book(this.tenantQueued, task, 1);
-    this.#modelQueue(task.spec.model).enter(task);
+    this.classRecord.queueOf(task.spec.model, task.modelNumber).enter(task);
     const victims = this.classRecord.victims;
     if (!this.slot.isInHeap) victims.push(this.slot, -this.queued.workUs);
     else if (victims.keyOf(this.slot) > -this.queued.workUs) victims.update(this.slot, -this.queued.workUs);
@@ -214,14 +221,6 @@ export class Flow {
   forgetLanes(): void {
     this.laneFlows.length = 0;
     this.#lastLaneFlow = undefined;
-    this.#lastModelQueue = undefined;
-  }
-
-  /** Most tenants ask for one model: the last one is remembered. */
-  #modelQueue(model: ModelId): ModelQueue {
-    if (this.#lastModelQueue !== undefined && this.#lastModel === model) return this.#lastModelQueue;
-    this.#lastModel = model;
-    return (this.#lastModelQueue = this.classRecord.queueOf(model));
   }
 
   get isIdle(): boolean {

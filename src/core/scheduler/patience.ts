@@ -28,6 +28,7 @@ const COLD_AFTER_US: DurationUs = 60_000_000;
  */
 const SAMPLE: Mutable<TimeSample> = {
   model: '',
+  modelNumber: -1,
   patience: new NodePatience(),
   workUs: 1,
   elapsedUs: 1,
@@ -37,6 +38,7 @@ const SAMPLE: Mutable<TimeSample> = {
 };
 const QUESTION: Mutable<WaitQuestion> = {
   model: '',
+  modelNumber: -1,
   workUs: 1,
   patience: SAMPLE.patience,
   prior: priorOf(''),
@@ -157,6 +159,7 @@ function streamServed(
 
 function sampleOf(state: SchedulerState, task: TaskRecord, node: NodeRecord): Mutable<TimeSample> {
   SAMPLE.model = task.spec.model;
+  SAMPLE.modelNumber = task.modelNumber;
   SAMPLE.patience = node.patience;
   SAMPLE.inflight = node.meanInflight(task, state.now);
   SAMPLE.now = state.now;
@@ -180,6 +183,7 @@ function cut(
 
 function questionOf(task: TaskRecord, node: NodeRecord, workUs: number): Mutable<WaitQuestion> {
   QUESTION.model = task.spec.model;
+  QUESTION.modelNumber = task.modelNumber;
   QUESTION.workUs = workUs;
   QUESTION.patience = node.patience;
   QUESTION.prior = node.prior;

@@ -63,7 +63,7 @@ function relay(state: SchedulerState, classes: ClassRecord[], config: SchedulerC
   const previous = new Map(state.classByName);
   for (const record of state.classes) {
     for (const flow of record.flows.values()) flow.forgetLanes();
-    record.models.clear();
+    record.forgetModels();
   }
   state.classes = classes;
   state.classByName = new Map(classes.map((record) => [record.config.name, record]));

@@ -59,7 +59,9 @@ function beginsWithLess(state: SchedulerState, task: TaskRecord): boolean {
   if (!ladder.isRaised) return false;
   const lane = state.fleet.laneFor(task.spec.model, task.spec.needs, task.spec.tenant);
   if (typeof lane === 'string') return false;
-  return ladder.degradesClass(task.flow.classRecord.index, ladder.of(task.spec.model, lane, now), now);
+  const { model } = task.spec;
+  const own = ladder.of(model, state.fleet.modelNumber(model), lane, now);
+  return ladder.degradesClass(task.flow.classRecord.index, own, now);
 }
 
 /** Admits the task, at its arrival or with another lesser answer, or tells why not. */
@@ -71,7 +73,7 @@ export function enter(state: SchedulerState, task: TaskRecord): Rejection | null
   const lane = state.fleet.laneFor(spec.model, spec.needs, spec.tenant);
   if (typeof lane === 'string') return refusedWithoutLane(state, spec, lane);
   task.modelNumber = state.fleet.modelNumber(spec.model);
-  task.ladder = state.ladder.of(spec.model, lane, state.now);
+  task.ladder = state.ladder.of(spec.model, task.modelNumber, lane, state.now);
   const shed = state.ladder.isRaised ? shedByLadder(state, lane, task) : null;
   if (shed !== null) return shed;
   const shut = modelRefusal(state, spec.model, spec.id);

@@ -66,7 +66,7 @@ export function tallyServed(node: NodeRecord, task: TaskRecord, served: ServedAt
   const { tally } = node;
   tally.served += 1;
   tally.servedWorkUs += served.workUs;
-  tally.notePace(task.spec.model, Math.log(served.workedUs / served.workUs), served.inflight);
+  node.tallyPace(task.spec.model, Math.log(served.workedUs / served.workUs), served.inflight);
   if (task.predictedUs > 0) tally.predictions.add(Math.log(served.elapsedUs / task.predictedUs));
 }
 

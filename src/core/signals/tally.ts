@@ -69,6 +69,11 @@ export class ModelPace {
   readonly sums: LogSums = new LogSums();
   /** Tasks beside each other, itself included, summed over the same tasks. */
   inflight = 0;
+
+  add(ln: number, inflight: number): void {
+    this.sums.add(ln);
+    this.inflight += inflight;
+  }
 }
 
 /** Models of one node whose pace is kept apart. */
@@ -89,25 +94,14 @@ export class NodeTally {
   /** Actual over predicted time, as logarithms. */
   readonly predictions: LogSums = new LogSums();
   readonly paces: Map<string, ModelPace> = new Map();
-  #lastModel = '';
-  #lastPace: ModelPace | undefined;
 
-  notePace(model: string, ln: number, inflight: number): void {
-    const pace = model === this.#lastModel ? this.#lastPace : this.#paceOf(model);
-    if (pace === undefined) return;
-    pace.sums.add(ln);
-    pace.inflight += inflight;
-  }
-
-  /** Most nodes do one model for long: the last one is remembered. */
-  #paceOf(model: string): ModelPace | undefined {
-    let pace = this.paces.get(model);
-    if (pace === undefined && this.paces.size < PACES_PER_NODE_MAX) {
-      pace = new ModelPace();
-      this.paces.set(model, pace);
-    }
-    this.#lastModel = model;
-    this.#lastPace = pace;
+  /** Where the model's pace is counted, or null beyond the bound. */
+  paceOf(model: string): ModelPace | null {
+    const known = this.paces.get(model);
+    if (known !== undefined) return known;
+    if (this.paces.size >= PACES_PER_NODE_MAX) return null;
+    const pace = new ModelPace();
+    this.paces.set(model, pace);
     return pace;
   }
 }
