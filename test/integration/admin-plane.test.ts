@@ -161,7 +161,7 @@ describe('admin plane', () => {
     const token = started.adminToken;
     stub.holding = true;
     const running = chat(started.dataUrl);
-    await vi.waitUntil(() => stub.calls === 1);
+    await vi.waitUntil(() => stub.calls === 1, { timeout: 20_000 });
     const waiting = chat(started.dataUrl, {
       headers: { 'x-spillway-class': 'low', 'x-spillway-deadline-ms': '60000' },
     });
@@ -207,7 +207,7 @@ describe('admin plane', () => {
     const submit = vi.spyOn(started.gateway, 'submit');
     stub.holding = true;
     const running = chat(started.dataUrl);
-    await vi.waitUntil(() => stub.calls === 1);
+    await vi.waitUntil(() => stub.calls === 1, { timeout: 20_000 });
     const waiting = chat(started.dataUrl);
     const submitted = await vi.waitUntil(
       () => submit.mock.results[1]?.value as { publicId: string } | undefined,
@@ -299,7 +299,7 @@ describe('admin plane', () => {
     });
     stub.holding = true;
     const running = chat(started.dataUrl);
-    await vi.waitUntil(() => stub.calls === 1);
+    await vi.waitUntil(() => stub.calls === 1, { timeout: 20_000 });
     const stopped = started.stop();
     expect((await call(`${started.adminUrl}/readyz`)).status).toBe(503);
     expect((await call(`${started.adminUrl}/livez`)).status).toBe(200);

@@ -46,7 +46,7 @@ describe('a group with a greatest share for one model', () => {
     const submit = vi.spyOn(started.gateway, 'submit');
     for (let i = 0; i < 4; i++) expect((await chat(started.dataUrl, { model: 'quick' })).status).toBe(200);
     const pending = Array.from({ length: 6 }, () => chat(started.dataUrl, stuck));
-    await vi.waitUntil(() => submit.mock.results.length === 10 && hanging.held === 2);
+    await vi.waitUntil(() => submit.mock.results.length === 10 && hanging.held === 2, { timeout: 20_000 });
     for (let i = 0; i < 20; i++) expect((await chat(started.dataUrl, { model: 'quick' })).status).toBe(200);
     expect(hanging.held).toBe(2);
 
@@ -59,7 +59,7 @@ describe('a group with a greatest share for one model', () => {
     });
 
     for (const wave of [2, 2, 2]) {
-      await vi.waitUntil(() => hanging.held === wave);
+      await vi.waitUntil(() => hanging.held === wave, { timeout: 20_000 });
       hanging.release();
     }
     for (const answer of await Promise.all(pending)) expect(answer.status).toBe(200);

@@ -186,7 +186,7 @@ describe('spillway serve', () => {
     const { child, document, ended, stderr } = await fixture.serve(['--node', stub.url]);
     stub.holding = true;
     const running = chat(document.dataUrl);
-    await vi.waitUntil(() => stub.calls === 1);
+    await vi.waitUntil(() => stub.calls === 1, { timeout: 20_000 });
     child.kill('SIGTERM');
     await vi.waitUntil(async () => (await call(`${document.dataUrl}/readyz`)).status === 503, {
       timeout: 10_000,
@@ -264,7 +264,7 @@ describe('spillway nodes and queue', () => {
     stub.holding = true;
     const model = 'an-organisation/a-model-with-a-rather-long-name-70b-instruct';
     const asked = chat(document.dataUrl, { model });
-    await vi.waitUntil(() => stub.calls === 1);
+    await vi.waitUntil(() => stub.calls === 1, { timeout: 20_000 });
     for (const command of ['nodes', 'queue']) {
       const { code, stdout } = await fixture.cli([command]);
       expect(code).toBe(0);

@@ -148,9 +148,9 @@ describe('live reload', () => {
     const { started, live } = await start(file);
     stub.holding = true;
     const running = chat(started.dataUrl);
-    await vi.waitUntil(() => stub.calls === 1);
+    await vi.waitUntil(() => stub.calls === 1, { timeout: 20_000 });
     const waiting = chat(started.dataUrl);
-    await vi.waitUntil(() => started.gateway.queue().depth === 1);
+    await vi.waitUntil(() => started.gateway.queue().depth === 1, { timeout: 20_000 });
     writeFileSync(file, text('bounds: { tasksMax: 500 }\nplacement: { heldMax: 8 }\n'));
     expect(live.reload()).toMatchObject({ kind: 'changed', needsRestart: [] });
     stub.release();

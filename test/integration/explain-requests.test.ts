@@ -66,11 +66,11 @@ describe('explain of a request that lives', () => {
     const started = await bench.gateway({ nodes: [nodeAt('one', node, { slots: 1 })], models: MODELS });
     const submit = vi.spyOn(started.gateway, 'submit');
     const first = chat(started.dataUrl, tiny);
-    await vi.waitUntil(() => held.waiting === 1);
+    await vi.waitUntil(() => held.waiting === 1, { timeout: 20_000 });
     const deadline = { ...tiny, headers: { 'x-spillway-deadline-ms': '60000' } };
     const second = chat(started.dataUrl, deadline);
     const third = chat(started.dataUrl, deadline);
-    await vi.waitUntil(() => submit.mock.results.length === 3);
+    await vi.waitUntil(() => submit.mock.results.length === 3, { timeout: 20_000 });
     const [running, next, last] = submit.mock.results.map((result) => result.value.publicId as string);
     expect(await explain(started, running ?? '')).toMatchObject({
       state: 'running',
@@ -110,7 +110,7 @@ describe('explain of a request that lives', () => {
     const started = await bench.gateway({ nodes, models: MODELS });
     const submit = vi.spyOn(started.gateway, 'submit');
     const answer = chat(started.dataUrl, tiny);
-    await vi.waitUntil(() => held.waiting === 1);
+    await vi.waitUntil(() => held.waiting === 1, { timeout: 20_000 });
     const id = submit.mock.results[0]?.value.publicId as string;
     const page = await explain(started, id, '?nodesOffset=2&nodesLimit=3');
     expect(page.nodes.map((row) => row['id'])).toEqual(['n2', 'n3', 'n4']);
@@ -129,9 +129,9 @@ describe('what was decided about a request', () => {
     const submit = vi.spyOn(started.gateway, 'submit');
     const deadline = { ...tiny, headers: { 'x-spillway-deadline-ms': '60000' } };
     const answers = [chat(started.dataUrl, deadline), chat(started.dataUrl, deadline)];
-    await vi.waitUntil(() => held.waiting === 2);
+    await vi.waitUntil(() => held.waiting === 2, { timeout: 20_000 });
     answers.push(chat(started.dataUrl, deadline));
-    await vi.waitUntil(() => submit.mock.results.length === 3);
+    await vi.waitUntil(() => submit.mock.results.length === 3, { timeout: 20_000 });
     await vi.waitUntil(() => {
       held.release();
       return started.gateway.queue().depth + started.gateway.queue().running === 0;
@@ -323,10 +323,10 @@ describe('explain of a request that has ended', () => {
       body,
       signal: leave.signal,
     }).catch(() => undefined);
-    await vi.waitUntil(() => held.waiting === 1);
+    await vi.waitUntil(() => held.waiting === 1, { timeout: 20_000 });
     leave.abort();
     await sent;
-    await vi.waitUntil(() => started.gateway.queue().running === 0);
+    await vi.waitUntil(() => started.gateway.queue().running === 0, { timeout: 20_000 });
     expect(await explain(started, submit.mock.results[0]?.value.publicId as string)).toMatchObject({
       state: 'cancelled',
       position: 0,

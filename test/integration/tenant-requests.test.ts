@@ -78,7 +78,7 @@ describe('a tenant’s own requests', () => {
     const submit = vi.spyOn(started.gateway, 'submit');
     const running = ask(started);
     const waiting = ask(started);
-    await vi.waitUntil(() => answers.length === 1 && submit.mock.results.length === 2);
+    await vi.waitUntil(() => answers.length === 1 && submit.mock.results.length === 2, { timeout: 20_000 });
     const ids = submit.mock.results.map((result) => result.value.publicId as string);
     const [runs, waits] = await Promise.all(ids.map((id) => own(started, `requests/${id}`)));
     expect(runs?.json).toMatchObject({ state: 'running' });
