@@ -268,6 +268,13 @@ export const ALERT_CASES: readonly AlertCase[] = [
     },
   },
   {
+    alert: 'SpillwayJournalDrops',
+    at: 20,
+    fires: { [select('spillway_journal_dropped_total')]: '0x14 5x20' },
+    labels: HERE,
+    quiet: { [select('spillway_journal_dropped_total')]: '7x40' },
+  },
+  {
     alert: 'SpillwayHintsBroken',
     at: 45,
     fires: {

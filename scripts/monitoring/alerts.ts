@@ -288,6 +288,17 @@ export const ALERTS: readonly Alert[] = [
     act: '`client-left`: clients time out before their deadline, let them send it. `deadline`: predictions are off. `failed`, `timed-out`: the nodes.',
   },
   {
+    alert: 'SpillwayJournalDrops',
+    severity: 'ticket',
+    expr: `${increase('spillway_journal_dropped_total', '10m')} > 0`,
+    for: '0m',
+    summary: 'The journal of {{ $labels.instance }} has gaps',
+    means:
+      'The disk is full, gone or too slow: what was decided meanwhile cannot be replayed. Requests are served all the same.',
+    look: 'Disk of `journal.folder`; the log, which tells the error; `runtime.journal` in `GET /dump`.',
+    act: 'Make room, lower `journal.bytesMax`, or give the journal a quicker disk. It goes on in a new segment by itself.',
+  },
+  {
     alert: 'SpillwayGateTooTight',
     severity: 'ticket',
     expr: `sum by (job, class) (${increase('spillway_rejected_could_have_served_total', '30m')}) / sum by (job, class) (${increase('spillway_rejected_capacity_total', '30m')}) > 0.1 and sum by (job, class) (${increase('spillway_rejected_capacity_total', '30m')}) > 100`,

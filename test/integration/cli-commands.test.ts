@@ -42,6 +42,7 @@ describe('spillway', () => {
     [['nodes']],
     [['queue']],
     [['signals']],
+    [['ledgers']],
     [['top']],
     [['config']],
     [['config', 'show']],

@@ -86,6 +86,7 @@ function gullible(): PrometheusMetrics {
     fleet: () => ({ nodes: [], models: [] }),
     signals: () => [],
     traceSpans: () => ({ exported: 0, dropped: 0 }),
+    journalDropped: () => 0,
     process: () => ({
       rssBytes: 1,
       heapUsedBytes: 1,

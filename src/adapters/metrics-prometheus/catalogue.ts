@@ -255,6 +255,11 @@ export const METRICS = {
     labels: [],
     help: 'Spans lost: the queue was full, or their export failed.',
   },
+  spillway_journal_dropped_total: {
+    type: 'counter',
+    labels: [],
+    help: 'Lines that are not in the journal, since the disk did not take them; absent where none is kept.',
+  },
   spillway_metrics_folded: {
     type: 'gauge',
     labels: ['family'],

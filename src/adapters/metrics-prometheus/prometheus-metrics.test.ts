@@ -89,6 +89,7 @@ interface Fixture {
   nowMs: number;
   nodes: MeasuredNode[];
   queue: QueueView;
+  journalDropped: number | undefined;
 }
 
 /** One whose host tells of its accelerator. */
@@ -112,7 +113,12 @@ interface Known {
 }
 
 function fixture({ models = [], tenants = [] }: Known = {}): Fixture {
-  const state = { nowMs: 0, nodes: [node('gpu-1')] as MeasuredNode[], queue: queueView() };
+  const state = {
+    nowMs: 0,
+    nodes: [node('gpu-1')] as MeasuredNode[],
+    queue: queueView(),
+    journalDropped: 4 as number | undefined,
+  };
   const source: MetricsSource = {
     isClass: (name) => ['critical', 'normal', 'low'].includes(name),
     isModel: (name) => name === 'llama' || name.startsWith('known-'),
@@ -123,6 +129,7 @@ function fixture({ models = [], tenants = [] }: Known = {}): Fixture {
     retryBudget: () => 0.25,
     preemptions: () => ({ queued: 3, ended: 1, late: 0 }),
     traceSpans: () => ({ exported: 7, dropped: 2 }),
+    journalDropped: () => state.journalDropped,
     signals: () => [{ signal: 'ghost-queue', isActive: true, warnings: 2, pages: 1 }],
     classes: () => [{ name: 'normal', firstByteMs: 30_000, completionMs: 120_000 }],
     ledgers: () => LEDGERS,
@@ -210,6 +217,14 @@ describe('createPrometheusMetrics', () => {
     expect(found.get('spillway_retry_hints_total{result="broken"}')).toBe(1);
     expect(found.get('spillway_useful_work_seconds_total')).toBe(9);
     expect(found.get('spillway_wasted_work_seconds_total{cause="client-left"}')).toBe(0.5);
+  });
+
+  test('tells lines that are missing in the journal, and nothing where none is kept', async () => {
+    const state = fixture();
+    expect(samples(await state.metrics.render()).get('spillway_journal_dropped_total')).toBe(4);
+    state.journalDropped = undefined;
+    state.nowMs = 1_000;
+    expect(samples(await state.metrics.render()).has('spillway_journal_dropped_total')).toBe(false);
   });
 
   test('tells which silent failures are found, and how urgent they are', async () => {

@@ -48,6 +48,8 @@ export interface MetricsSource {
   signals(): readonly SignalGauge[];
   /** Spans that left, and those that could not. */
   traceSpans(): TraceSpans;
+  /** Lines that are not in the journal; undefined where none is kept. */
+  journalDropped(): number | undefined;
   process(): ProcessGauges;
   /** Milliseconds of a clock that never goes back. */
   nowMs(): number;
@@ -117,6 +119,7 @@ function readSource(source: MetricsSource, names: GaugeNames): readonly Chunks[]
     ...renderLedgers(source.ledgers(), names.classes),
     ...renderSignals(source.signals()),
     ...renderTraceSpans(source.traceSpans()),
+    renderOne('spillway_journal_dropped_total', source.journalDropped()),
     ...renderProcess(source.process()),
   ];
 }

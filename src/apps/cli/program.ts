@@ -251,6 +251,15 @@ Examples:
   watched(adminCommand(program, 'signals', 'silent failures that were found, with evidence and what to do'))
     .addHelpText('after', '\nExamples:\n  spillway signals\n  spillway signals --json')
     .action(async (options) => finish(await (await import('./signals.ts')).signals(options, environment)));
+  watched(
+    adminCommand(
+      program,
+      'ledgers',
+      'refusals that could have been served, errors of predictions, work for nobody',
+    ),
+  )
+    .addHelpText('after', '\nExamples:\n  spillway ledgers\n  spillway ledgers --json')
+    .action(async (options) => finish(await (await import('./ledgers.ts')).ledgers(options, environment)));
   adminCommand(program, 'explain', 'why a request waits, where it ran, or why it was refused')
     .argument('<id>', 'the x-spillway-id of its answer')
     .addHelpText('after', '\nExample:\n  spillway explain "$(curl -si … | sed -n \'s/^x-spillway-id: //p\')"')

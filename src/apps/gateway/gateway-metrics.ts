@@ -38,6 +38,7 @@ export function createGatewayMetrics(
     retryBudget: () => gateway.retryBudget(),
     preemptions: () => gateway.preemptions(),
     traceSpans: () => tracing?.counts() ?? NO_SPANS,
+    journalDropped: () => gateway.journal()?.dropped,
     signals: () => signalGauges(gateway.signals()),
     process() {
       const lag = survival?.loopLag() ?? { medianMs: 0, maxMs: 0 };
