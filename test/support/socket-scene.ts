@@ -153,7 +153,7 @@ export class Crowd {
         void this.ask(wish());
         dueAt += (-Math.log(1 - uniform()) / perS()) * 1_000;
       }
-      timer = setTimeout(next, dueAt - performance.now());
+      timer = setTimeout(next, Math.max(0, dueAt - performance.now()));
     };
     next();
     this.#bench.onEnd(() => clearTimeout(timer));
