@@ -121,12 +121,15 @@ function createSets<T>({ name, make, bytesOf }: SetOptions<T>): Sets<T> {
   function beyond(labels: readonly string[]): T {
     folded += 1;
     const rest = modelAt < 0 ? nobody : labels.with(modelAt, OTHER);
-    const shared = find(rest) ?? enter(rest, budget.bytesMax) ?? find(nobody);
-    return shared ?? (enter(nobody, Number.POSITIVE_INFINITY) as T);
+    const shared = find(rest) ?? (isSharedFull ? undefined : enter(rest, budget.bytesMax));
+    if (shared !== undefined) return shared;
+    isSharedFull = true;
+    return find(nobody) ?? (enter(nobody, Number.POSITIVE_INFINITY) as T);
   }
 
   /** Known to be over: making one only to see that it has no room would be garbage for each event. */
   let isFull = false;
+  let isSharedFull = false;
 
   return {
     of(labels) {
