@@ -37,8 +37,8 @@ export const NODES_BYTES_MAX = 560_000;
 const OWN_SHARE = 7 / 8;
 /** Digits of a usual value, and the space and the end of the line. */
 const VALUE_BYTES = 10;
-/** The same of a node's gauge, of which six digits are told. */
-const NODE_VALUE_BYTES = 8;
+/** The same of a node's gauges on the average: of five of ten up to six digits are told, the others are small whole numbers. */
+const NODE_VALUE_BYTES = 6;
 
 const NODE_FAMILIES = (Object.keys(METRICS) as MetricName[]).filter((name) => {
   const labels: readonly string[] = METRICS[name].labels;
