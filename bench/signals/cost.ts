@@ -6,7 +6,7 @@
  */
 import { defaultSchedulerConfig } from '../../src/core/config/index.ts';
 import { Signals } from '../../src/core/signals/index.ts';
-import { VirtualRun } from '../../src/simulator/virtual-run.ts';
+import { VirtualRun } from '../../test/support/virtual-run.ts';
 import { nodeSpec, S, taskSpec } from '../../test/support/specs.ts';
 
 const FLEETS = [30, 300, 1_000, 10_000];

@@ -389,7 +389,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'apply-while-effects-are-performed',
     invariant: 11,
-    file: 'src/simulator/virtual-run.ts',
+    file: 'test/support/virtual-run.ts',
     original: "this.#pending.push(() => this.#end(taskId, -1, { kind: 'aborted' }));",
     mutated: "this.#end(taskId, -1, { kind: 'aborted' });",
     killer: 'src/simulator/virtual-run.test.ts',

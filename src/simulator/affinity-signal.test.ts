@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { nodeSpec, S, taskSpec } from '../../test/support/specs.ts';
-import { VirtualRun } from './virtual-run.ts';
+import { VirtualRun } from '../../test/support/virtual-run.ts';
 import { defaultSchedulerConfig } from '../core/config/index.ts';
 import { Signals } from '../core/signals/index.ts';
 

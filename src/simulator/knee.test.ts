@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { nodeSpec, S, taskSpec } from '../../test/support/specs.ts';
 import { createPrng } from '../base/prng.ts';
 import { defaultSchedulerConfig } from '../core/config/defaults.ts';
-import { VirtualRun } from './virtual-run.ts';
+import { VirtualRun } from '../../test/support/virtual-run.ts';
 
 const LENGTH = 900 * S;
 

@@ -6,8 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { drawsOf } from '../../test/support/depth.ts';
 import { nodeSpec, S } from '../../test/support/specs.ts';
 import { defaultSchedulerConfig, type SchedulerOverrides } from '../core/config/defaults.ts';
-import { type Crowd, ReturningUsers, type User } from './returning-users.ts';
-import { VirtualRun } from './virtual-run.ts';
+import { type Crowd, ReturningUsers, type User } from '../../test/support/returning-users.ts';
+import { VirtualRun } from '../../test/support/virtual-run.ts';
 
 const SPEEDS = [1, 0.5, 0.25, 1];
 const NODES = 20;

@@ -4,7 +4,7 @@ import { drawsOf } from '../../test/support/depth.ts';
 import { nodeSpec, S, taskSpec } from '../../test/support/specs.ts';
 import { createPrng } from '../base/prng.ts';
 import { defaultSchedulerConfig } from '../core/config/defaults.ts';
-import { VirtualRun } from './virtual-run.ts';
+import { VirtualRun } from '../../test/support/virtual-run.ts';
 
 interface HourResult {
   readonly attempts: number;

@@ -5,7 +5,7 @@ import type { Outcome } from '../core/request/outcome.ts';
 import type { Scheduler } from '../core/scheduler/contract.ts';
 import { createScheduler } from '../core/scheduler/scheduler.ts';
 import { EventQueue } from './event-queue.ts';
-import { VirtualRun } from './virtual-run.ts';
+import { VirtualRun } from '../../test/support/virtual-run.ts';
 
 const CONFIG = defaultSchedulerConfig();
 

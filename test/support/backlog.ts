@@ -3,7 +3,7 @@ import { createPrng, type Prng } from '../../src/base/prng.ts';
 import type { NodeSpec } from '../../src/core/scheduler/events.ts';
 import { type SchedulerOverrides, defaultSchedulerConfig } from '../../src/core/config/defaults.ts';
 import type { TaskSpec } from '../../src/core/request/task.ts';
-import { VirtualRun } from '../../src/simulator/virtual-run.ts';
+import { VirtualRun } from './virtual-run.ts';
 import { MS, nodeSpec, S, taskSpec } from './specs.ts';
 
 const HOUR = 3_600 * S;

@@ -5,7 +5,7 @@ import type { LadderView, ModelLadderView } from '../../src/core/overload/index.
 import type { Outcome } from '../../src/core/request/outcome.ts';
 import type { TaskSpec } from '../../src/core/request/task.ts';
 import type { NodeSpec } from '../../src/core/scheduler/events.ts';
-import { VirtualRun } from '../../src/simulator/virtual-run.ts';
+import { VirtualRun } from './virtual-run.ts';
 import { nodeSpec, S, taskSpec } from './specs.ts';
 
 export class LoadedFleet {

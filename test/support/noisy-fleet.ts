@@ -9,7 +9,7 @@ import { createPrng, type Prng } from '../../src/base/prng.ts';
 import { defaultSchedulerConfig, type SchedulerOverrides } from '../../src/core/config/defaults.ts';
 import type { AttemptResult } from '../../src/core/request/outcome.ts';
 import type { TaskSpec } from '../../src/core/request/task.ts';
-import { type VirtualNode, VirtualRun } from '../../src/simulator/virtual-run.ts';
+import { type VirtualNode, VirtualRun } from './virtual-run.ts';
 import { nodeSpec, S, taskSpec } from './specs.ts';
 
 const LEAST_WORK_US = S / 5;

@@ -5,7 +5,7 @@
 import { createPrng, type Prng } from '../../src/base/prng.ts';
 import { defaultSchedulerConfig } from '../../src/core/config/defaults.ts';
 import type { GateMode } from '../../src/core/config/types.ts';
-import { VirtualRun } from '../../src/simulator/virtual-run.ts';
+import { VirtualRun } from './virtual-run.ts';
 import { nodeSpec, S, taskSpec } from './specs.ts';
 
 export interface Phase {

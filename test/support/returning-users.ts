@@ -2,10 +2,10 @@
  * Users who come back after a refusal, in virtual time: open arrivals at a rate that changes, equal bodies for the tries of
  * one user, and a manner of returning. What they were told is kept beside what became of them.
  */
-import { createPrng, type Prng } from '../base/prng.ts';
-import type { DurationUs, MonoUs, TaskId } from '../base/units.ts';
-import { NO_NEEDS, NO_RETRY, type Outcome, type RetryHint } from '../core/request/index.ts';
-import type { TaskSpec } from '../core/request/task.ts';
+import { createPrng, type Prng } from '../../src/base/prng.ts';
+import type { DurationUs, MonoUs, TaskId } from '../../src/base/units.ts';
+import { NO_NEEDS, NO_RETRY, type Outcome, type RetryHint } from '../../src/core/request/index.ts';
+import type { TaskSpec } from '../../src/core/request/task.ts';
 import type { RunListener, VirtualRun } from './virtual-run.ts';
 
 /** The edge stretches a hint by up to a quarter, and tells none beyond a minute. */

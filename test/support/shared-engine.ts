@@ -2,7 +2,7 @@
  * A node whose tasks share it: up to its knee each runs at full speed, beyond it they divide what there is, and what
  * there is shrinks with the crowd. Processor sharing, recomputed whenever a task comes or goes.
  */
-import type { MonoUs, Rate, RefUs, TaskId } from '../base/units.ts';
+import type { MonoUs, Rate, RefUs, TaskId } from '../../src/base/units.ts';
 
 interface Job {
   readonly attempt: number;

@@ -2,17 +2,17 @@
  * A discrete-event driver around the scheduler: virtual time, virtual nodes, no sockets. Nodes have a true speed that
  * the scheduler is not told, and noise. Used by tests, benches and experiments; the gateway runs the same scheduler.
  */
-import { createPrng, type Prng } from '../base/prng.ts';
-import type { MonoUs, NodeId, RefUs, TaskId } from '../base/units.ts';
-import type { SchedulerConfig } from '../core/config/types.ts';
-import type { LesserTask } from '../core/degrade/index.ts';
-import type { AttemptResult, Outcome } from '../core/request/outcome.ts';
-import type { TaskSpec } from '../core/request/task.ts';
-import type { Scheduler } from '../core/scheduler/contract.ts';
-import type { EffectSink } from '../core/scheduler/effects.ts';
-import type { NodeSpec, SchedulerEvent } from '../core/scheduler/events.ts';
-import { createScheduler } from '../core/scheduler/index.ts';
-import { EventQueue } from './event-queue.ts';
+import { createPrng, type Prng } from '../../src/base/prng.ts';
+import type { MonoUs, NodeId, RefUs, TaskId } from '../../src/base/units.ts';
+import type { SchedulerConfig } from '../../src/core/config/types.ts';
+import type { LesserTask } from '../../src/core/degrade/index.ts';
+import type { AttemptResult, Outcome } from '../../src/core/request/outcome.ts';
+import type { TaskSpec } from '../../src/core/request/task.ts';
+import type { Scheduler } from '../../src/core/scheduler/contract.ts';
+import type { EffectSink } from '../../src/core/scheduler/effects.ts';
+import type { NodeSpec, SchedulerEvent } from '../../src/core/scheduler/events.ts';
+import { createScheduler } from '../../src/core/scheduler/index.ts';
+import { EventQueue } from '../../src/simulator/event-queue.ts';
 import { SharedEngine } from './shared-engine.ts';
 
 export interface VirtualNode {
