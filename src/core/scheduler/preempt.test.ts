@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { drawsOf } from '../../../test/support/depth.ts';
 import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
 import { FuzzPlayer, sequenceArbitrary, type Step } from '../../../test/support/fuzz.ts';
 import { nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
@@ -377,7 +376,7 @@ test('whatever happens: books, permits and outcomes hold, nobody is asked twice,
       expect(queued + ended + late).toBe(world.asked.length);
       asked += world.asked.length;
     }),
-    { numRuns: drawsOf(80) },
+    { numRuns: 80 },
   );
   expect(asked, 'sequences that preempt').toBeGreaterThan(5);
 });
