@@ -2,6 +2,9 @@
  * Dashboard and alerts against the real thing: a Prometheus scrapes a gateway that serves, refuses and fails over emulated
  * nodes, and every query of every panel must give data, every alert expression must be taken, every rule must be well.
  */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ALERTS } from '../../scripts/monitoring/alerts.ts';
 import { PANEL_ROWS } from '../../scripts/monitoring/panels.ts';
@@ -55,6 +58,8 @@ async function startedGateway(): Promise<StartedGateway> {
   });
   bench.onEnd(() => host.close());
   const broken = await bench.node((res) => sendJson(res, 500, { error: 'broken' }));
+  const folder = mkdtempSync(join(tmpdir(), 'spillway-journal-'));
+  bench.onEnd(() => rmSync(folder, { recursive: true, force: true }));
   const [image] = imageNodes(fleet);
   const text = nodeAt(
     'text-1',
@@ -64,6 +69,7 @@ async function startedGateway(): Promise<StartedGateway> {
   return bench.gateway({
     nodes: [image as NonNullable<typeof image>, text, nodeAt('broken', broken)],
     models: [{ id: IMAGE_MODEL, profile: imageProfile(SPEEDUP) }],
+    journal: { folder },
   });
 }
 
