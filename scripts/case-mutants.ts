@@ -1,7 +1,7 @@
 /**
  * Takes the protection against each known failure mode away, one at a time, in a temporary copy of the source, and
- * demands that its test over real sockets notices: `node scripts/case-mutants.ts [--only TEXT] [--write-reference]`.
- * TEXT is a part of the test's name or of what is taken away. Before, the same tests must pass as the source is; and a
+ * demands that its test over real sockets notices: `node scripts/case-mutants.ts [--only TEXT] [--part K/N] [--write-reference]`.
+ * TEXT is a part of the test's name or of what is taken away; with N parts, several may run side by side. Before, the same tests must pass as the source is; and a
  * test that only ran out of time has noticed nothing, since a busy machine does that too.
  * Minutes long and bound to load: not part of the tests. Exit code 1 when a removal goes unnoticed.
  */
@@ -18,19 +18,27 @@ import { caseReferenceOf, take } from './mutants/take-protection.ts';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const CONFIG = 'export default { test: { watch: false, testTimeout: 180_000, hookTimeout: 60_000 } };\n';
 const TEST_MS_MAX = 400_000;
+const ALL = '1/1';
 const TIMED_OUT = /(?:Test|Hook) timed out in/;
 
 function main(): number {
   const { values } = parseArgs({
-    options: { only: { type: 'string' }, 'write-reference': { type: 'boolean' } },
+    options: {
+      only: { type: 'string', default: '' },
+      part: { type: 'string', default: ALL },
+      'write-reference': { type: 'boolean' },
+    },
   });
   if (values['write-reference'] === true) {
     writeFileSync(join(ROOT, 'docs/reference/cases.md'), caseReferenceOf(CASES));
     return 0;
   }
-  const chosen = chosenBy(values.only ?? '');
+  const [part, parts] = values.part.split('/').map(Number) as [number, number];
+  const chosen = chosenBy(values.only).filter((_, index) => index % parts === part - 1);
   if (chosen.length === 0) {
-    console.error(`No case has ${values.only} in the name of its test or in what is taken away`);
+    console.error(
+      `Part ${values.part} has no case with "${values.only}" in its test's name or in what is taken away`,
+    );
     return 2;
   }
   const folder = copySource();
