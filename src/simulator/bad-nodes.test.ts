@@ -84,9 +84,9 @@ describe.each<Fault>(['fails 40 %', 'refuses everything', 'is three times slower
 );
 
 describe('healthy nodes', () => {
-  // Three minutes for each of 20 seeds and number of slots in a deep run: two hours.
-  test('are never put out of rotation for the noise of a usual day, over many seeds', () => {
-    for (let seed = 1; seed <= drawsOf(20); seed++) {
+  // Three minutes for each of 20 seeds and number of slots: two hours.
+  test('are never put out of rotation for the noise of a usual day, over 20 seeds', () => {
+    for (let seed = 1; seed <= 20; seed++) {
       for (const slots of SLOTS) {
         const fleet = new NoisyFleet({ nodes: NODES, slots, seed });
         fleet.runFor(180 * S);
