@@ -233,7 +233,7 @@ export const LADDER_MUTANTS: readonly Mutant[] = [
     name: 'shed-every-model-for-one',
     invariant: 0,
     file: `${OVERLOAD}/ladder.ts`,
-    original: 'let ladder = this.#byNumber.get(number);',
+    original: 'let ladder = this.#byNumber.get(number) ?? this.models.get(model);',
     mutated: 'let ladder = this.models.values().next().value;',
     killer: LADDER,
     titles: 'the ladder under load > leaves alone a model',

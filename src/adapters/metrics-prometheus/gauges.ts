@@ -3,7 +3,7 @@ import type { GateCount } from '../../core/admission/gates.ts';
 import type { NodeView, QueueGroupView, QueueView } from '../../core/scheduler/views.ts';
 import type { BoundedNames } from './bounded-names.ts';
 import type { MetricName } from './catalogue.ts';
-import { type HostedNode, renderHosts } from './host-gauges.ts';
+import { type HostedNode, renderHosts, shortened } from './host-gauges.ts';
 import { type Chunks, foldRows, renderOne, renderRows, type Row } from './families.ts';
 import { type Folds, nodeBytes, NODES_BYTES_MAX } from './page-budget.ts';
 
@@ -220,11 +220,6 @@ function* nodeRows(
     const value = pick(node);
     if (value !== undefined) yield { labels: [node.id], value: shortened(value) };
   }
-}
-
-/** A node's reading is good for six digits; what an average has beyond them would be a tenth of the page. */
-function shortened(value: number): number {
-  return Number.isInteger(value) ? value : Number(value.toPrecision(6));
 }
 
 function* stateRows(nodes: readonly MeasuredNode[]): Generator<Row> {

@@ -33,11 +33,16 @@ function* rows(
     const host = telemetry?.host;
     if (host === undefined || host.isStale) continue;
     const values = host.accelerators.map(pick).filter((value) => value !== undefined);
-    if (values.length > 0) yield { labels: [id], value: Number(Math.max(...values).toPrecision(6)) };
+    if (values.length > 0) yield { labels: [id], value: shortened(Math.max(...values)) };
   }
 }
 
 function memoryUse({ memoryUsedBytes: used, memoryFreeBytes: free }: AcceleratorReading): number | undefined {
   if (used === undefined || free === undefined || used + free === 0) return undefined;
   return used / (used + free);
+}
+
+/** A node's reading is good for six digits; what an average has beyond them would be a tenth of the page. */
+export function shortened(value: number): number {
+  return Number.isInteger(value) ? value : Number(value.toPrecision(6));
 }

@@ -41,7 +41,7 @@ export class Ladder {
   stage: LadderStage = 0;
   override: LadderOverride | null = null;
   readonly models: Map<ModelId, ModelLadder> = new Map();
-  /** The same, and some that are forgotten. */
+  /** The same, those that were asked for since one was forgotten. */
   readonly #byNumber: ByNumber<ModelLadder> = new ByNumber();
   /** Told of each change of a model's stage by evidence; null while nobody watches. */
   onStage: ((model: ModelId, stage: LadderStage) => void) | null = null;
@@ -153,8 +153,7 @@ export class Ladder {
   }
 
   #find(model: ModelId, number: number, lane: Lane): ModelLadder | null {
-    let ladder = this.#byNumber.get(number);
-    if (ladder === undefined || ladder.isForgotten) ladder = this.models.get(model);
+    let ladder = this.#byNumber.get(number) ?? this.models.get(model);
     if (ladder === undefined) {
       if (this.models.size >= LADDERS_MAX) this.#forgetQuiet();
       if (this.models.size >= LADDERS_MAX) return null;
@@ -168,6 +167,7 @@ export class Ladder {
   }
 
   #forgetQuiet(): void {
+    this.#byNumber.clear();
     for (const ladder of this.models.values()) {
       if (!ladder.isQuiet || ladder.lanes.some((lane) => lane.tasks > 0)) continue;
       ladder.isForgotten = true;
@@ -178,6 +178,7 @@ export class Ladder {
   #clear(): void {
     for (const ladder of this.models.values()) ladder.isForgotten = true;
     this.models.clear();
+    this.#byNumber.clear();
     this.override = null;
     this.sampleAt = Number.POSITIVE_INFINITY;
     this.#sumUp(Number.NEGATIVE_INFINITY);

@@ -16,6 +16,7 @@ import type { NodeGroup } from './bulkhead.ts';
 
 const BUCKET_FACTOR = 1.25;
 const BUCKETS = 64;
+export const SPEED_CLASS_MAX: number = BUCKETS;
 /** Lower edges of the buckets: 1/1,000 and up by 25 % each, to about 1,300. */
 const EDGES: readonly number[] = Array.from({ length: BUCKETS }, (_, i) => 0.001 * BUCKET_FACTOR ** i);
 /** Weight of the newest task in the typical work by which busy seats are ordered. */
@@ -287,8 +288,6 @@ export class Pool {
     return bucket;
   }
 }
-
-export const SPEED_CLASS_MAX: number = BUCKETS;
 
 /** The class of speed in which the node lies, from 1 for the slowest to `SPEED_CLASS_MAX`; 0 while it is in no pool. */
 export function speedClassOf(node: NodeRecord): number {

@@ -22,12 +22,12 @@ export function octaveOf(workUs: RefUs): number {
   return 31 - Math.clz32(Math.min(1 << 30, 1 + Math.floor(workUs / 1_000)));
 }
 
-/** Kinds of tasks: their octave, and the speed class of nodes that are none for them, one after the other. */
+/** Octaves there are: a kind is an octave of a speed floor, and the kinds of one floor follow those of the floor below. */
 const OCTAVES = 32;
 
 /** Waiting tasks of one flow, lane, size octave and speed floor; and of one model, where nodes load models for their tasks. */
 export class Octave extends DeadlineHeap {
-  octave = 0;
+  kind = 0;
   model = '';
   /** The scan under way has stepped over it. */
   isClosed = false;
@@ -160,15 +160,15 @@ export class LaneFlow {
       (this.#octaves[index] as Octave).isClosed = isClosed;
   }
 
-  #octaveOf(octave: number, model: string): Octave {
+  #octaveOf(kind: number, model: string): Octave {
     const octaves = this.#octaves;
     for (let index = 0; index < this.#octavesInUse; index++) {
       const entry = octaves[index] as Octave;
-      if (entry.octave === octave && entry.model === model) return entry;
+      if (entry.kind === kind && entry.model === model) return entry;
     }
     if (this.#octavesInUse === octaves.length) octaves.push(new Octave(this.#rows));
     const entry = octaves[this.#octavesInUse++] as Octave;
-    entry.octave = octave;
+    entry.kind = kind;
     entry.model = model;
     entry.isClosed = false;
     return entry;

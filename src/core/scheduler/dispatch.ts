@@ -87,7 +87,8 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
       assign(state, lane, task, node);
       break;
     }
-    hold(state, lane, task, node);
+    if (loss === Number.POSITIVE_INFINITY) sortOut(task, node);
+    hold(state, lane, task);
     if (!loads && loss <= affordableUs(state, lane, task)) heldMax = Math.min(heldMax, COMPARED_MIN);
   }
   while (hasRoomFor(lane, node) && releaseTo(state, lane, node));
@@ -108,7 +109,9 @@ function offerToClaimants(state: SchedulerState, lane: Lane, node: NodeRecord): 
         const task = lane.headOf(flow);
         if (task === null || group.shutsOut(task)) break;
         if (evictIfShut(state, task)) continue;
-        if (placeOrWait(state, lane, task)) hold(state, lane, task, node);
+        if (!placeOrWait(state, lane, task)) continue;
+        if (!isSurelyFor(state, task, node)) sortOut(task, node);
+        hold(state, lane, task);
       }
     }
   }
@@ -123,7 +126,10 @@ export function dispatchLane(state: SchedulerState, lane: Lane): void {
     const task = lane.next();
     if (task === null) break;
     if (evictIfShut(state, task)) continue;
-    if (placeOrWait(state, lane, task)) hold(state, lane, task, state.choice.roomy?.node ?? null);
+    if (!placeOrWait(state, lane, task)) continue;
+    const offered = state.choice.roomy?.node ?? null;
+    if (offered === null || !isSurelyFor(state, task, offered)) sortOut(task, offered);
+    hold(state, lane, task);
   }
   while (held.size > 0 && hasRoom(lane)) {
     choose(lane.pools, held.task(0), state.context, state.choice);
@@ -232,10 +238,9 @@ function takeOrWait(state: SchedulerState, lane: Lane, task: TaskRecord, node: N
 }
 
 /** Steps over a task that waits for the busy node of the choice, and with it over those of its kind; see `sortOut`. */
-function hold(state: SchedulerState, lane: Lane, task: TaskRecord, offered: NodeRecord | null): void {
+function hold(state: SchedulerState, lane: Lane, task: TaskRecord): void {
   state.held.push(task, state.choice.busyDoneAt);
   bookWait(state, lane, task);
-  if (offered === null || !isSurelyFor(state, task, offered)) sortOut(task, offered);
   lane.hold(task);
 }
 
@@ -288,6 +293,7 @@ function lossUs(state: SchedulerState, task: TaskRecord, doneAt: MonoUs, node: N
   return state.now + rankedUs(node, task, state.context) / node.rankFactor - doneAt;
 }
 
+/** Whether the node may take the task and does it surely in time. */
 function isSurelyFor(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
   return mayRunOn(state, task, node) && meetsDeadlineSafely(state, task, node);
 }
