@@ -120,6 +120,7 @@ function scenarioOf(nodes: number, requests: number, load: number): Scenario {
         tenants: { kind: 'many', prefix: 't', count: 100, zipf: 1 },
         models: [{ id: 'm', share: 1 }],
         modelSwitch: undefined,
+        stages: [],
         sizes: { kind: 'work', meanUs, sigma: 0.7 },
         estimateSigma: 0.2,
         serviceSigma: 0.1,

@@ -12,7 +12,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { socketMatrix } from './sockets.ts';
-import { healthyDay, runCase, SIGNAL_CASES, type SignalCase } from '../../test/support/signal-cases.ts';
+import { SIGNAL_CASES, type SignalCase } from '../../test/support/signal-cases.ts';
+import { healthyDay, runCase } from '../../test/support/signal-run.ts';
 
 const FALSE_ALARMS_MAX = 2;
 const REFERENCE = new URL('../../docs/reference/signals.md', import.meta.url);

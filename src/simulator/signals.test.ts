@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { busyMemory, runCase, scene, SIGNAL_CASES, traffic } from '../../test/support/signal-cases.ts';
+import { scene, SIGNAL_CASES, traffic, WORKFLOW } from '../../test/support/signal-cases.ts';
+import { busyMemory, runCase } from '../../test/support/signal-run.ts';
 import { policySpec } from '../../test/support/scenarios.ts';
 import { S } from '../../test/support/specs.ts';
 import { SIGNAL_NAMES } from '../core/signals/index.ts';
@@ -24,7 +25,11 @@ describe('the detectors in virtual time', () => {
   test.each([0.2, 0.6, 0.85])(
     'find nothing in twenty minutes of healthy noise at %s of the capacity',
     (load) => {
-      const scenario = scene({ spanUs: 1_200 * S, drainUs: 0, streams: [traffic({}, load)] });
+      const scenario = scene({
+        spanUs: 1_200 * S,
+        drainUs: 0,
+        streams: [traffic({ stages: WORKFLOW }, load)],
+      });
       const { signals } = runScenario(scenario, policySpec(), 7, { watchesSignals: true });
       expect(signals?.samples).toBe(1_200);
       expect(signals?.raised).toEqual([]);
@@ -47,8 +52,8 @@ describe('the detectors in virtual time', () => {
 
   test('have a fault each', () => {
     const covered = new Set(SIGNAL_CASES.flatMap(({ raises }) => raises));
-    // Have tests of their own: a fleet that is exchanged, stages that clients tell, real pages of engines.
-    const apart = ['affinity-loss', 'contention-heat', 'stale-readings'];
+    // Have tests of their own: a fleet that is exchanged, real pages of engines.
+    const apart = ['affinity-loss', 'stale-readings'];
     expect(SIGNAL_NAMES.filter((name) => !covered.has(name))).toEqual(apart);
   });
 });

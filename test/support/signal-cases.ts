@@ -1,16 +1,14 @@
 /**
- * What each detector is for, as a virtual run: healthy traffic with noise, one fault, and which signals it is to raise and
- * may raise beside. The fault matrix runs all of them; tests run one each.
+ * What each detector is for, as a virtual run (see signal-run.ts): healthy traffic with noise, one fault, and which signals it is
+ * to raise and may raise beside. The fault matrix runs all of them; tests run one each.
  */
 import { defaultSchedulerConfig } from '../../src/core/config/defaults.ts';
 import type { SchedulerConfig } from '../../src/core/config/types.ts';
 import type { Sample, SignalName } from '../../src/core/signals/index.ts';
-import type { SignalLogOptions, SignalsReport } from '../../src/simulator/measure/signal-log.ts';
-import { createPolicy } from '../../src/simulator/policies/registry.ts';
-import { runPolicy } from '../../src/simulator/run-scenario.ts';
+import type { SignalLogOptions } from '../../src/simulator/measure/signal-log.ts';
 import type { FaultSpec, NodesRef, Scenario, StreamSpec } from '../../src/simulator/scenario/types.ts';
 import type { Simulation } from '../../src/simulator/simulation.ts';
-import { nodeGroup, policySpec, scenarioSpec, streamSpec } from './scenarios.ts';
+import { nodeGroup, scenarioSpec, streamSpec } from './scenarios.ts';
 import { S } from './specs.ts';
 
 const MIN = 60 * S;
@@ -31,6 +29,18 @@ export interface SignalCase {
   readonly policy?: string;
   readonly prepare?: (simulation: Simulation) => void;
 }
+
+/** Stages of workflows by name, share of the requests, and the stage before it. */
+function stages(...rows: readonly (readonly [string, number, string])[]): StreamSpec['stages'] {
+  return rows.map(([name, share, parent]) => ({ stage: { name, parent }, share }));
+}
+
+/** Told where nothing is wrong: where queues are long by another fault, stages are hot by it as well. */
+export const WORKFLOW: StreamSpec['stages'] = stages(
+  ['plan', 0.2, ''],
+  ['draw', 0.5, 'plan'],
+  ['check', 0.3, 'draw'],
+);
 
 /** Sixteen machines of two kinds, three classes, many tenants, noise in arrivals, sizes, estimates and service. */
 export function traffic(change: Partial<StreamSpec> = {}, load = 0.6): StreamSpec {
@@ -79,13 +89,10 @@ const UNPROTECTED: SchedulerConfig = gates({
   preemption: 'off',
 });
 
-/** From an instant on, one in so many of what was served is not in the books. */
-function losing(from: number, oneIn: number): (sample: Sample) => Sample {
-  return (sample) => {
-    if (sample.at < from) return sample;
-    const served = sample.accounts.served - Math.floor(sample.accounts.served / oneIn);
-    return { ...sample, accounts: { ...sample.accounts, served } };
-  };
+/** One in so many of what was served is not in the books. */
+export function losing(sample: Sample, oneIn: number): Sample {
+  const served = sample.accounts.served - Math.floor(sample.accounts.served / oneIn);
+  return { ...sample, accounts: { ...sample.accounts, served } };
 }
 
 const FAULT_AT = 5 * MIN;
@@ -98,7 +105,7 @@ export const SIGNAL_CASES: readonly SignalCase[] = [
     at: FAULT_AT,
     withinUs: 2 * S,
     scenario: scene({ spanUs: 6 * MIN }),
-    signals: { tamper: losing(FAULT_AT, 1_000) },
+    signals: { tamper: (sample) => (sample.at < FAULT_AT ? sample : losing(sample, 1_000)) },
   },
   {
     fault: 'two nodes of sixteen hang, and nothing ends their attempts',
@@ -398,6 +405,31 @@ export const SIGNAL_CASES: readonly SignalCase[] = [
     }),
   },
   {
+    fault: 'one stage of a workflow has a single node, and more of it comes than that can do',
+    raises: ['contention-heat'],
+    mayRaise: ['wait-spread', 'queue-growth', 'slo-drift', 'little-gap', 'priority-inversion'],
+    at: FAULT_AT,
+    withinUs: 4 * MIN,
+    scenario: scene({
+      config: UNPROTECTED,
+      fleet: [...FLEET, nodeGroup({ name: 'drawing', count: 1, models: ['drawing'] })],
+      streams: [
+        traffic({
+          classes: [{ name: 'normal', share: 1, deadlineUs: 10 * MIN }],
+          stages: stages(['plan', 0.5, ''], ['check', 0.5, 'draw']),
+        }),
+        traffic({
+          name: 'draw',
+          arrivals: { kind: 'poisson', rate: { kind: 'per-second', perSecond: 0.5 } },
+          course: [{ from: FAULT_AT, times: 3 }],
+          classes: [{ name: 'normal', share: 1, deadlineUs: 10 * MIN }],
+          models: [{ id: 'drawing', share: 1 }],
+          stages: stages(['draw', 1, 'plan']),
+        }),
+      ],
+    }),
+  },
+  {
     fault: 'the only node of one tenant becomes eight times slower, and is not full',
     raises: ['latency-spread'],
     mayRaise: [],
@@ -507,67 +539,4 @@ function tellMemory(simulation: Simulation, use: number, onlyNode: number): void
     simulation.at(simulation.now + 10 * S, tell);
   };
   simulation.at(S, tell);
-}
-
-/** No fault: every node is busy, and its memory goes up and down. */
-export function busyMemory(load: number): SignalCase {
-  return {
-    fault: 'memory goes up and down',
-    raises: [],
-    mayRaise: [],
-    at: 0,
-    withinUs: 0,
-    scenario: scene({ spanUs: 20 * MIN, streams: [traffic({}, load)] }),
-    prepare: breathe,
-  };
-}
-
-/** The memory of each node goes up and down between 70 and 90 %, each in its own time. */
-function breathe(simulation: Simulation): void {
-  const nodes = [...simulation.nodes.keys()];
-  const tell = (): void => {
-    for (const [at, nodeId] of nodes.entries()) {
-      const memoryUse = 0.8 + 0.1 * Math.sin(simulation.now / (7 * S) + at);
-      simulation.apply({ kind: 'node-memory', nodeId, memory: { memoryUse, reservedUse: 0 } });
-    }
-    simulation.at(simulation.now + 10 * S, tell);
-  };
-  simulation.at(S, tell);
-}
-
-/** A day and a night without any fault: a quarter of the capacity at four, 85 % of it at sixteen o'clock. */
-export function healthyDay(hours: number): SignalCase {
-  const course = Array.from({ length: hours * 12 }, (_, nth) => ({
-    from: nth * 5 * MIN,
-    times: 0.55 - 0.3 * Math.cos((2 * Math.PI * (nth / 12 - 4)) / 24),
-  }));
-  return {
-    fault: 'none',
-    raises: [],
-    mayRaise: [],
-    at: 0,
-    withinUs: 0,
-    scenario: scene({ name: 'healthy', spanUs: hours * 60 * MIN, streams: [traffic({ course }, 1)] }),
-    prepare: breathe,
-  };
-}
-
-export interface CaseRun {
-  readonly requests: number;
-  readonly signals: SignalsReport;
-}
-
-export function runCase(one: SignalCase, seed: number): CaseRun {
-  const { scenario, policy = 'spillway', prepare } = one;
-  const spec = policySpec({ policy, config: scenario.config });
-  const { report, signals } = runPolicy(
-    { ...scenario, drainUs: 0 },
-    {
-      createPolicy: () => createPolicy(spec, seed),
-      seed,
-      signals: one.signals ?? {},
-      ...(prepare === undefined ? {} : { prepare }),
-    },
-  );
-  return { requests: report.requests, signals: signals as SignalsReport };
 }

@@ -1,11 +1,12 @@
 /**
- * What each detector is for, made over real sockets: the same faults as in virtual time (`signal-cases.ts`), as far as machines can
- * have them. The books of a gateway cannot be spoiled from outside: `conservation-break` is not here.
+ * What each detector is for, made over real sockets: the same faults as in virtual time (`signal-cases.ts`). The books of a gateway
+ * cannot be spoiled from outside: for `conservation-break` it has a scheduler that loses some of what it served.
  */
 import { sha256Hex } from '../../src/adapters/config-file/index.ts';
 import type { EmulatedNodeInput } from '../../src/emulator/index.ts';
 import { call } from '../integration/cli-fixture.ts';
 import { IMAGE_MODEL, TEXT_MODEL, type Wish } from './case-bench.ts';
+import { losingScheduler } from './losing-scheduler.ts';
 import type { SocketCase } from './socket-run.ts';
 import {
   cards,
@@ -21,6 +22,7 @@ import {
 } from './socket-scene.ts';
 
 const RARE_MODEL = `${IMAGE_MODEL}-rare`;
+const BOOKS = losingScheduler();
 const THREE_MODELS = ['a', 'b', 'c'].map((id) => `${IMAGE_MODEL}-${id}`);
 
 /** Faults of one node, which is to be named. */
@@ -514,6 +516,20 @@ const TRAFFIC_CASES: readonly SocketCase[] = [
     begin({ crowd }) {
       crowd.users(4, () => PATIENT);
       return () => undefined;
+    },
+  },
+  {
+    fault: 'one in ten of what was served is missing in the books',
+    raises: 'conservation-break',
+    mayRaise: [],
+    warmLooks: 60,
+    withinLooks: 60,
+    scene: { emulated: cards(4), start: { createScheduler: BOOKS.create } },
+    begin({ crowd }) {
+      crowd.users(3, () => PATIENT);
+      return () => {
+        BOOKS.oneIn = 10;
+      };
     },
   },
   {

@@ -1,5 +1,5 @@
 /** What the faults over real sockets stand on: emulated cards behind a real gateway, and their clients. */
-import type { StartedGateway } from '../../src/apps/gateway/start-gateway.ts';
+import type { StartedGateway, StartOptions } from '../../src/apps/gateway/start-gateway.ts';
 import type { ConfigInput } from '../../src/core/config/index.ts';
 import {
   type EmulatedFleet,
@@ -40,6 +40,7 @@ export interface SceneInput extends ConfigInput {
   readonly noiseSigma?: number;
   /** What its operator says of a node beside its models. */
   readonly node?: (url: string) => NodeChange;
+  readonly start?: StartOptions;
 }
 
 export function cards(count: number, change: Partial<EmulatedNodeInput> = {}): readonly EmulatedNodeInput[] {
@@ -55,10 +56,10 @@ export function cards(count: number, change: Partial<EmulatedNodeInput> = {}): r
 }
 
 export async function startScene(bench: CaseBench, sampleMs: number, input: SceneInput): Promise<Scene> {
-  const { emulated, noiseSigma = 0.2, node = () => ({}), ...config } = input;
+  const { emulated, noiseSigma = 0.2, node = () => ({}), start = {}, ...config } = input;
   const fleet = await bench.fleet({ speedup: SPEEDUP, noiseSigma, nodes: emulated });
   const models = [...new Set(emulated.map(({ model }) => model))];
-  const started = await bench.gateway({
+  const gateway: ConfigInput = {
     nodes: fleet.nodes.map(({ id, url, spec }) => ({
       id,
       url,
@@ -70,7 +71,8 @@ export async function startScene(bench: CaseBench, sampleMs: number, input: Scen
     models: models.map((id) => ({ id, profile: imageProfile(SPEEDUP) })),
     signals: { sampleMs },
     ...config,
-  });
+  };
+  const started = await bench.gateway(gateway, start);
   return { bench, sampleMs, fleet, started, crowd: new Crowd(bench, started) };
 }
 

@@ -13,6 +13,7 @@ export function streamSpec(change: Partial<StreamSpec> = {}): StreamSpec {
     tenants: { kind: 'one', id: 't' },
     models: [{ id: 'm', share: 1 }],
     modelSwitch: undefined,
+    stages: [],
     sizes: { kind: 'work', meanUs: S, sigma: 0 },
     estimateSigma: 0,
     serviceSigma: 0,

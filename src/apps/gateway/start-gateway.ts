@@ -58,6 +58,8 @@ export interface StartOptions {
   /** Token with which nodes may register themselves; absent: the admin token alone. */
   readonly joinToken?: string;
   readonly memoryLimitBytes?: Bytes;
+  /** Makes the scheduler; a test of what finds faults makes one with a fault. */
+  readonly createScheduler?: typeof createScheduler;
 }
 
 export interface StartedGateway {
@@ -112,7 +114,7 @@ async function startLocked(
   const gateway = await createGateway({
     config,
     userSide: (now) => edge.userSide?.sample(now),
-    scheduler: createScheduler(config.scheduler),
+    scheduler: (options.createScheduler ?? createScheduler)(config.scheduler),
     store,
     transport,
     drivers: createEngineDrivers(),

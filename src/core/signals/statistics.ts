@@ -35,6 +35,34 @@ export function wilson(hits: number, count: number, z = 1.96): Interval {
   return { low: Math.max(0, middle - half), high: Math.min(1, middle + half) };
 }
 
+/**
+ * Probability of at least so many hits in `count` independent trials, each of them one with probability `share`: the upper tail
+ * of the binomial distribution, exactly (no normal approximation, which is far off where few hits are expected). O(√count).
+ */
+export function chanceOfAtLeast(hits: number, count: number, share: number): number {
+  if (hits <= count * share) return 1;
+  if (share <= 0) return 0;
+  const odds = share / (1 - share);
+  const logCombinations = logFactorial(count) - logFactorial(hits) - logFactorial(count - hits);
+  let term = Math.exp(logCombinations + hits * Math.log(share) + (count - hits) * Math.log(1 - share));
+  let sum = 0;
+  // Above the mean each is less than the one before.
+  for (let at = hits; at <= count && term > sum * 1e-9; at++) {
+    sum += term;
+    term *= ((count - at) / (at + 1)) * odds;
+  }
+  return Math.min(1, sum);
+}
+
+/** By Stirling's series; below 16 exactly. The error is under 1e-9. */
+function logFactorial(n: number): number {
+  if (n >= 16)
+    return (n + 0.5) * Math.log(n) - n + 0.5 * Math.log(2 * Math.PI) + 1 / (12 * n) - 1 / (360 * n ** 3);
+  let sum = 0;
+  for (let at = 2; at <= n; at++) sum += Math.log(at);
+  return sum;
+}
+
 export function mean(values: readonly number[]): number {
   return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -210,6 +210,32 @@ describe('createClients', () => {
     expect(ignored).toEqual(served);
   });
 
+  test('a stream tells stages of workflows by their shares, and is otherwise the same', () => {
+    const plain = streamSpec({
+      sizes: { kind: 'work', meanUs: S, sigma: 0.5 },
+      estimateSigma: 0.5,
+      serviceSigma: 0.2,
+    });
+    const telling = streamSpec({
+      ...plain,
+      stages: [
+        { stage: { name: 'plan', parent: '' }, share: 1 },
+        { stage: { name: 'draw', parent: 'plan' }, share: 3 },
+      ],
+    });
+    const asked = (stream: StreamSpec): ReturnType<typeof answerByScript>['requests'] =>
+      answerByScript(clientsOf([stream], 200 * S, 7).clients, 300 * S, () => ({ end: SERVED, afterUs: S }))
+        .requests;
+    const stages = asked(telling).map(({ task }) => task.stage);
+    const drawing = stages.filter((stage) => stage?.name === 'draw' && stage.parent === 'plan').length;
+    expect(drawing / stages.length).toBeCloseTo(0.75, 1);
+    expect(stages).not.toContain(undefined);
+    expect(asked(telling).map(({ at, noise, task }) => [at, noise, task.workUs])).toEqual(
+      asked(plain).map(({ at, noise, task }) => [at, noise, task.workUs]),
+    );
+    expect(asked(plain).every(({ task }) => task.stage === undefined)).toBe(true);
+  });
+
   test('a closed loop asks again only after an answer and a thought, and what it asks is the same at any speed', () => {
     const closed = streamSpec({
       arrivals: { kind: 'closed', users: 20, thinkMeanUs: 2 * S },

@@ -4,7 +4,7 @@
  */
 import type { Bytes, ClassName, ModelId, MonoUs, RefUs, TaskId, TenantId, Tokens } from '../../base/units.ts';
 import { type Needs, NO_NEEDS } from '../../core/request/index.ts';
-import type { TaskPrefix, TaskSpec } from '../../core/request/task.ts';
+import type { TaskPrefix, TaskSpec, TaskStage } from '../../core/request/task.ts';
 import type { Demand } from '../machines/machine.ts';
 import type { Request } from './clients.ts';
 import type { UserRecord } from './user-record.ts';
@@ -24,6 +24,7 @@ class TryTask implements TaskSpec {
   tokens: Tokens = 0;
   promptTokens: Tokens = 0;
   prefix: TaskPrefix | undefined = undefined;
+  stage: TaskStage | undefined = undefined;
   retryCount = 0;
   streamName = '';
   draw = 0;
@@ -48,6 +49,7 @@ class TryTask implements TaskSpec {
     this.tokens = size.tokens;
     this.promptTokens = size.promptTokens;
     this.prefix = size.prefix;
+    this.stage = user.stage;
     this.retryCount = users.tellsCount ? user.tries - 1 : 0;
     this.streamName = name;
     this.draw = user.draw;

@@ -19,6 +19,7 @@ export class UserLaw {
   readonly #key: DrawKey;
   readonly #classes: Shares;
   readonly #models: ModelChain;
+  readonly #stages: Shares | undefined;
   readonly #tenantOf: (index: number) => TenantId;
   readonly #tenantShares: Shares;
   readonly #sizes: SizeLaw;
@@ -31,6 +32,8 @@ export class UserLaw {
     this.#key = drawKey(options.seed, `user ${options.name}`);
     this.#classes = new Shares(stream.classes.map(({ share }) => share));
     this.#models = new ModelChain(stream);
+    this.#stages =
+      stream.stages.length === 0 ? undefined : new Shares(stream.stages.map(({ share }) => share));
     this.#tenantOf = tenantNames(stream.tenants);
     this.#tenantShares = new Shares(tenantSharesOf(stream.tenants));
     this.#sizes = options.sizes;
@@ -64,6 +67,9 @@ export class UserLaw {
     const estimate = draws.lognormal(stream.estimateSigma);
     user.estimateUs = Math.max(1, Math.round(size.workUs * estimate));
     user.noise = draws.lognormal(stream.serviceSigma);
+    // Last, so that a stream which tells stages is otherwise the same.
+    user.stage =
+      this.#stages === undefined ? undefined : stream.stages[this.#stages.pick(draws.ratio())]?.stage;
   }
 }
 

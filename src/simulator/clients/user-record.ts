@@ -13,6 +13,7 @@ import type {
   TaskId,
   TenantId,
 } from '../../base/units.ts';
+import type { TaskStage } from '../../core/request/task.ts';
 import type { Demand } from '../machines/machine.ts';
 import type { Size } from './sizes.ts';
 import type { Source } from './source.ts';
@@ -40,6 +41,8 @@ export class UserRecord implements User {
   model: ModelId = '';
   /** Position of its model in the stream. */
   modelAt = 0;
+  /** What its client tells of the workflow. */
+  stage: TaskStage | undefined = undefined;
   demand: Demand = NO_DEMAND;
   size: Size = NO_SIZE;
   workUs: RefUs = 1;

@@ -37,6 +37,7 @@ function buildStream(name: string, stream: StreamFile, around: Around): StreamSp
     tenants: tenantsOf(stream.tenants),
     models: modelsOf(at, stream.models, context),
     modelSwitch: stream.modelSwitch,
+    stages: stagesOf(at, stream.stages ?? {}, context),
     sizes: sizesOf(at, stream, context),
     estimateSigma: noise.estimate,
     serviceSigma: noise.service,
@@ -164,6 +165,25 @@ function modelsOf(
     context,
   );
   return given.map(([id, share]) => ({ id, share: share / total }));
+}
+
+function stagesOf(
+  at: readonly string[],
+  stages: NonNullable<StreamFile['stages']>,
+  context: BuildContext,
+): StreamSpec['stages'] {
+  const given = Object.entries(stages);
+  if (given.length === 0) return [];
+  const path = [...at, 'stages'];
+  const shares = given.map(([, { share }]) => share);
+  const total = totalOf(path, shares, context);
+  return given.map(([name, { share, after }]) => {
+    if (after !== undefined && !Object.hasOwn(stages, after)) {
+      const names = Object.keys(stages).join(', ');
+      context.report([...path, name, 'after'], `Expected a stage of the stream: ${names}`, after);
+    }
+    return { stage: { name, parent: after ?? '' }, share: share / total };
+  });
 }
 
 function sizesOf(at: readonly string[], stream: StreamFile, { report }: BuildContext): SizeSpec {

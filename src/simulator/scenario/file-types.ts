@@ -69,10 +69,16 @@ export interface StreamFile {
   readonly tenants: string | number | TenantsFile;
   readonly models: string | Readonly<Record<string, number>>;
   readonly modelSwitch?: Maybe<Ratio>;
+  readonly stages?: Maybe<Readonly<Record<string, StageFile>>>;
   readonly sizes: 'fitted-images' | 'trace' | SizeSpecFile;
   readonly noise: { readonly estimate: number; readonly service: number };
   readonly streamed: boolean;
   readonly users: UsersFile;
+}
+
+export interface StageFile {
+  readonly share: Ratio;
+  readonly after?: Maybe<string>;
 }
 
 export interface ClassFile {

@@ -204,6 +204,18 @@ const classes = z
   )
   .meta({ description: 'Shares of the classes; default: the default class alone.' });
 
+const stages = z
+  .record(
+    z.string(),
+    z.strictObject({
+      share,
+      after: z.string().optional().meta({ description: 'The stage whose answers it works on.' }),
+    }),
+  )
+  .meta({
+    description: 'Stages of workflows that clients tell, by name; default: none. They decide nothing.',
+  });
+
 const SIZES = ['work', 'fitted-images', 'images', 'text', 'embedding', 'trace'];
 
 const sizes = z
@@ -309,6 +321,7 @@ const stream = z.strictObject({
     'Probability that the next request is for another model than the last; default: each is drawn anew.',
     PART,
   ).optional(),
+  stages: stages.optional(),
   sizes: sizes.prefault({ kind: 'work' }),
   noise: z
     .strictObject({

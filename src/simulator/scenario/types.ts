@@ -4,6 +4,7 @@
  */
 import type { ClassName, DurationUs, ModelId, MonoUs, Ratio, TenantId, Tokens } from '../../base/units.ts';
 import type { SchedulerConfig } from '../../core/config/types.ts';
+import type { TaskStage } from '../../core/request/task.ts';
 
 export interface Scenario {
   readonly name: string;
@@ -87,6 +88,8 @@ export interface StreamSpec {
   readonly models: readonly { readonly id: ModelId; readonly share: Ratio }[];
   /** Probability that the next request asks for another model than the one before; undefined: each is drawn anew. */
   readonly modelSwitch: Ratio | undefined;
+  /** Stages of workflows that its clients tell; empty: none. */
+  readonly stages: readonly { readonly stage: TaskStage; readonly share: Ratio }[];
   readonly sizes: SizeSpec;
   /** Lognormal sigma of the estimate that policies see around the true work, and of the service around its model. */
   readonly estimateSigma: number;

@@ -1,16 +1,19 @@
 /**
  * The health page says that the node is well, its users say that it fails: differential observability (Huang et al.,
- * "Gray failure", HotOS 2017). The share of its attempts that ended well, with its interval (Wilson 1927), lies wholly below
- * that of all others together.
+ * "Gray failure", HotOS 2017). It fails twice what all others together may fail at most (the upper end of their interval, Wilson
+ * 1927), and so many failures are no chance there (the exact binomial tail). Two intervals that do not overlap would be a weak test of few
+ * attempts: where all fail a twentieth, one node of a few hundred has five failures of twenty-five.
  */
 import type { Past } from '../past.ts';
 import type { Look, Rule } from '../detector.ts';
-import { percent, told, wilson } from '../statistics.ts';
+import { chanceOfAtLeast, percent, told, wilson } from '../statistics.ts';
 import { nodesSince } from './since.ts';
 
-/** All nodes are compared at every look: at 95 % one in twenty would be accused by chance. */
+/** Of the share that the others fail. */
 const Z = 3;
-const CONFIDENCE = 0.997;
+/** All nodes are compared at every look, for years. */
+const CHANCE = 1e-6;
+const TIMES = 2;
 const WINDOW_S = 300;
 const WINDOW_S_MIN = 30;
 const ATTEMPTS_MIN = 20;
@@ -20,7 +23,8 @@ const FAILED_RATIO = 0.05;
 export const readyButFailing: Rule = {
   signal: 'ready-but-failing',
   thresholds: {
-    confidence: { value: CONFIDENCE, unit: 'of both intervals, which must not overlap' },
+    chance: { value: CHANCE, unit: 'probability of as many failures by chance' },
+    times: { value: TIMES, unit: 'times the share that the others fail' },
     attemptsMin: { value: ATTEMPTS_MIN, unit: 'attempts' },
     failedMin: { value: FAILED_MIN, unit: 'attempts' },
     failed: { value: FAILED_RATIO, unit: 'ratio of attempts' },
@@ -46,9 +50,10 @@ export const readyButFailing: Rule = {
       if (failed < FAILED_RATIO * attempts) return [];
       const others = { served: all.served - served, attempts: all.served + all.failed - attempts };
       if (others.attempts < ATTEMPTS_MIN) return [];
-      const own = wilson(served, attempts, Z);
-      const peers = wilson(others.served, others.attempts, Z);
-      if (own.high >= peers.low) return [];
+      const peersFail = 1 - wilson(others.served, others.attempts, Z).low;
+      if (failed < TIMES * peersFail * attempts) return [];
+      const chance = chanceOfAtLeast(failed, attempts, peersFail);
+      if (chance > CHANCE) return [];
       return [
         {
           subject: { kind: 'node', id: node.id } as const,
@@ -57,8 +62,8 @@ export const readyButFailing: Rule = {
             attempts,
             failed,
             success: told(served / attempts),
-            successHigh: told(own.high),
-            peersLow: told(peers.low),
+            peersFail: told(peersFail),
+            chance: told(chance),
             state: node.state,
           },
           says: `${node.id} says that it is ready and fails ${percent(failed / attempts)} of its requests; the others fail ${percent(1 - others.served / others.attempts)}`,
