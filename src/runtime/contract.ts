@@ -25,7 +25,7 @@ import type {
 import type { DegradeStep } from '../core/degrade/index.ts';
 import type { PreemptionCounts } from '../core/retry/preemptions.ts';
 import type { RequestShape, TaskSpec, Usage } from '../core/request/task.ts';
-import type { LedgersView } from '../core/ledgers/index.ts';
+import type { Failure, FailureCause, LedgersView } from '../core/ledgers/index.ts';
 import type { LimiterView } from '../core/limits/index.ts';
 import type { GateCount } from '../core/admission/gates.ts';
 import type { LadderView, LadderWish } from '../core/overload/index.ts';
@@ -262,6 +262,10 @@ export interface Gateway {
   signals(): SignalsView;
   /** Refusals that could have been served, errors of predictions, work that nobody got. */
   ledgers(): LedgersView;
+  /** An attempt failed, and this is why. */
+  noteFailure(failure: Failure): void;
+  /** Why attempts failed since the start, by pattern; the most frequent first. */
+  failureCauses(): readonly FailureCause[];
   /** The public id of a request's number. */
   publicId(taskId: TaskId): string;
   request(publicId: string): RequestView | undefined;

@@ -9,8 +9,9 @@
 import { lookup } from 'node:dns/promises';
 import { type MonoUs, US_PER_S } from '../base/units.ts';
 import type { GatewayConfig } from '../core/config/types.ts';
+import { causeText, type FailureCause, FailureCauses } from '../core/ledgers/index.ts';
 import type { Scheduler } from '../core/scheduler/contract.ts';
-import type { OutsideSample } from '../core/signals/index.ts';
+import { FAILURE_ROWS_MAX, type OutsideSample } from '../core/signals/index.ts';
 import type { DeviceTelemetry } from '../ports/device-telemetry.ts';
 import type { EngineDriver } from '../ports/engine-driver.ts';
 import type { UserSideSample } from '../core/signals/user-side.ts';
@@ -79,6 +80,7 @@ interface Parts {
   readonly names: ReturnType<typeof createModelNames>;
   readonly state: GatewayState;
   readonly signals: SignalsWatch;
+  readonly causes: FailureCauses;
 }
 
 interface GatewayState {
@@ -102,6 +104,7 @@ function assemble(options: GatewayOptions): Parts {
   const names = createModelNames(options.config.scheduler.models);
   const recording = recordingOf(options, clock);
   const usage = new TenantUsage(clock.wallMs());
+  const causes = new FailureCauses();
   const table = new TaskTable(usage);
   const fleet = createFleet({
     scheduler: options.scheduler,
@@ -145,12 +148,13 @@ function assemble(options: GatewayOptions): Parts {
       const userSide = options.userSide?.(clock.nowUs());
       return {
         staleReadings: fleet.staleReadings(),
+        failures: failuresSample(causes.rows()),
         ...connectionsOf(options.transport),
         ...(userSide === undefined ? {} : { userSide }),
       };
     },
   });
-  return { clock, log, loop, table, dispatcher, usage, recording, fleet, names, state, signals };
+  return { clock, log, loop, table, dispatcher, usage, recording, fleet, names, state, signals, causes };
 }
 
 function recordingOf({ scheduler, config, journal }: GatewayOptions, clock: RuntimeClock): Recording {
@@ -159,6 +163,12 @@ function recordingOf({ scheduler, config, journal }: GatewayOptions, clock: Runt
     scheduler,
     journal === undefined ? undefined : new JournalRecorder(journal, scheduler, start),
   );
+}
+
+function failuresSample(causes: readonly FailureCause[]): NonNullable<OutsideSample['failures']> {
+  return causes
+    .slice(0, FAILURE_ROWS_MAX)
+    .map((cause) => ({ id: cause.id, cause: causeText(cause), count: cause.count }));
 }
 
 function connectionsOf(transport: NodeTransport): Pick<OutsideSample, 'connections'> {
@@ -173,7 +183,8 @@ async function resolveByDns(host: string): Promise<readonly string[]> {
 
 function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
   const { scheduler } = options;
-  const { clock, log, loop, table, dispatcher, usage, recording, fleet, names, state, signals } = parts;
+  const { clock, log, loop, table, dispatcher, usage, recording, fleet, names, state, signals, causes } =
+    parts;
   const now = (): MonoUs => clock.nowUs();
   // One for all decisions, so that each is told with the same instant whenever somebody asks.
   const startedAt = { monoUs: now(), wallMs: clock.wallMs() };
@@ -230,6 +241,8 @@ function gatewayOf(options: GatewayOptions, parts: Parts): Gateway {
     preemptions: () => scheduler.preemptions(),
     signals: () => signals.view(),
     ledgers: () => scheduler.ledgers(now()),
+    noteFailure: (failure) => causes.note(failure, now()),
+    failureCauses: () => causes.rows(),
     publicId: (taskId) => table.publicId(taskId),
     request(publicId) {
       const row = table.find(publicId);

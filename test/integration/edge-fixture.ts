@@ -147,6 +147,8 @@ export class FakeGateway {
     } else this.#end(task, { kind: 'failed', reason: 'node-failed', hint: SOON });
   }
 
+  noteFailure(): void {}
+
   keepsPrompts(): boolean {
     return false;
   }

@@ -27,6 +27,13 @@ interface Ledgers {
     readonly usefulSeconds: number;
     readonly wastedByCause: Readonly<Record<string, number>>;
   };
+  readonly failures: readonly {
+    readonly failure: string;
+    readonly status: number | null;
+    readonly pattern: string;
+    readonly count: number;
+    readonly node: string;
+  }[];
 }
 
 let bench: CaseBench;
@@ -88,4 +95,45 @@ test('book what was served as useful, how far predictions were off, and what a b
   expect(eta.classes.find((row) => row.class === 'normal')?.dispatch).toMatchObject({ samples: 3 });
   const dump = await call(`${started.adminUrl}/spillway/v1/dump`, { token: started.adminToken });
   expect(dump.json).toMatchObject({ scheduler: { ledgers: { work: { byCause: {} } } } });
+});
+
+test('tell why attempts failed in the words of nodes, without what varies and what was quoted', async () => {
+  let asked = 0;
+  const full = await bench.node((res) => {
+    asked += 1;
+    sendJson(res, 500, {
+      error: { message: `CUDA out of memory. Tried to allocate ${asked} GiB for "a secret"` },
+    });
+  });
+  const page = await bench.node((res) => {
+    res.writeHead(502, { 'content-type': 'text/html' });
+    res.end('<html>bad gateway</html>');
+  });
+  const garbage = await bench.node((res) => res.end('no JSON'));
+  const gone = await bench.node((res) => res.destroy());
+  const started = await bench.gateway({
+    nodes: [
+      nodeAt('full', full, { models: [{ model: 'full' }] }),
+      nodeAt('page', page, { models: [{ model: 'page' }] }),
+      nodeAt('garbage', garbage, { models: [{ model: 'garbage' }] }),
+      nodeAt('gone', gone, { models: [{ model: 'gone' }] }),
+    ],
+  });
+  for (const model of ['full', 'full', 'page', 'garbage', 'gone']) await ask(started.dataUrl, { model });
+  const failures = await within(10_000, 'five failures are told', async () => {
+    const told = (await read(started)).failures;
+    return told.reduce((sum, { count }) => sum + count, 0) >= 5 && told;
+  });
+  expect(failures[0]).toMatchObject({
+    failure: 'server-error',
+    status: 500,
+    pattern: 'CUDA out of memory. Tried to allocate * GiB for *',
+    count: 2,
+    node: 'full',
+  });
+  const others = failures.slice(1).map(({ failure, status, node }) => [failure, status, node]);
+  expect(others).toContainEqual(['server-error', 502, 'page']);
+  expect(others).toContainEqual(['protocol', 200, 'garbage']);
+  expect(others).toContainEqual(['reset', null, 'gone']);
+  expect(JSON.stringify(failures)).not.toContain('secret');
 });

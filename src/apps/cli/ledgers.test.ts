@@ -5,6 +5,7 @@ const EMPTY: LedgersPage = {
   refusals: { classes: [], examples: [] },
   eta: { classes: [], hints: { kept: 0, broken: 0 } },
   work: { usefulSeconds: 0, wastedSeconds: 0, wastedRatio: 0, wastedByCause: { failed: 0 } },
+  failures: [],
 };
 const EXAMPLE = {
   id: 'abc.1',
@@ -40,9 +41,21 @@ const PAGE: LedgersPage = {
     wastedRatio: 5 / 95,
     wastedByCause: { failed: 1, deadline: 0, 'client-left': 4 },
   },
+  failures: [
+    {
+      failure: 'server-error',
+      status: 500,
+      pattern: 'CUDA out of memory *',
+      count: 9,
+      nodes: 3,
+      node: 'gpu-7',
+      onNode: 6,
+    },
+    { failure: 'protocol', status: null, pattern: '', count: 1, nodes: 1, node: 'gpu-1', onNode: 1 },
+  ],
 };
 
-test('ledgersText tells refusals with their witnesses, errors of predictions, and work for nobody by cause', () => {
+test('ledgersText tells refusals with their witnesses, errors of predictions, work for nobody by cause, and why attempts failed', () => {
   expect(ledgersText(PAGE, 100).split('\n')).toEqual([
     '12 refused for want of capacity, 3 of them could have been served',
     'CLASS  REFUSED  COULD HAVE  COULD NOT  PENDING  UNJUDGED  REASONS',
@@ -58,6 +71,11 @@ test('ledgersText tells refusals with their witnesses, errors of predictions, an
     '',
     'Work of the reference accelerator: 90.0 s useful, 5.0 s (5.3 %) for nobody: client-left 4.0 s,',
     'failed 1.0 s',
+    '',
+    '10 attempts failed; what nodes and connections said, * for what varies:',
+    'FAILED  KIND              NODES            SAID',
+    '9       server-error 500  gpu-7 6, 2 more  CUDA out of memory *',
+    '1       protocol          gpu-1            -',
   ]);
 });
 
@@ -68,6 +86,8 @@ test('ledgersText says what there is nothing to tell of', () => {
     'No prediction has come to its end yet. Clients that came back when told: 0 let in, 0 refused again',
     '',
     'Work of the reference accelerator: 0.0 s useful, 0.0 s (0.0 %) for nobody',
+    '',
+    'No attempt has failed',
   ]);
 });
 

@@ -32,6 +32,16 @@ interface MissedChance {
   readonly couldBeDoneAt: number;
 }
 
+interface FailureRow {
+  readonly failure: string;
+  readonly status: number | null;
+  readonly pattern: string;
+  readonly count: number;
+  readonly nodes: number;
+  readonly node: string;
+  readonly onNode: number;
+}
+
 /** As `GET /spillway/v1/ledgers` tells them. */
 export interface LedgersPage {
   readonly refusals: {
@@ -52,6 +62,7 @@ export interface LedgersPage {
     readonly wastedRatio: number;
     readonly wastedByCause: Readonly<Record<string, number>>;
   };
+  readonly failures: readonly FailureRow[];
 }
 
 const NO_LEDGERS =
@@ -59,6 +70,7 @@ const NO_LEDGERS =
 const NOT_FOUND = 404;
 /** Examples shown; all are in `--json`. */
 const EXAMPLES_SHOWN_MAX = 5;
+const FAILURES_SHOWN_MAX = 10;
 
 export async function ledgers(options: WatchOptions, environment: Environment): Promise<number> {
   return showing(options, async () => {
@@ -76,14 +88,16 @@ async function askLedgers(options: WatchOptions, environment: Environment): Prom
   }
 }
 
-/** What was refused and could have been served, how far predictions were off, and work that nobody got. */
-export function ledgersText({ refusals, eta, work }: LedgersPage, width: number): string {
+/** What was refused and could have been served, how far predictions were off, work that nobody got, and why attempts failed. */
+export function ledgersText({ refusals, eta, work, failures }: LedgersPage, width: number): string {
   return [
     ...refusalLines(refusals, width),
     '',
     ...errorLines(eta, width),
     '',
     ...workLines(work, width),
+    '',
+    ...failureLines(failures, width),
   ].join('\n');
 }
 
@@ -163,6 +177,24 @@ function workLines(
   const why = causes.length === 0 ? '' : `: ${causes.join(', ')}`;
   const text = `Work of the reference accelerator: ${usefulSeconds.toFixed(1)} s useful, ${wastedSeconds.toFixed(1)} s (${percent(wastedRatio)}) for nobody${why}`;
   return wrapped(text, width);
+}
+
+function failureLines(failures: LedgersPage['failures'], width: number): readonly string[] {
+  const failed = failures.reduce((sum, { count }) => sum + count, 0);
+  if (failed === 0) return wrapped('No attempt has failed', width);
+  const rows = failures
+    .slice(0, FAILURES_SHOWN_MAX)
+    .map(({ failure, status, pattern, count, nodes, node, onNode }) => [
+      String(count),
+      status === null ? failure : `${failure} ${status}`,
+      nodes === 1 ? node : `${node} ${onNode}, ${nodes - 1} more`,
+      pattern === '' ? '-' : pattern,
+    ]);
+  const head = `${failed} attempts failed; what nodes and connections said, * for what varies:`;
+  return [
+    ...wrapped(head, width),
+    table(['FAILED', 'KIND', 'NODES', 'SAID'], rows, { width, shrinks: [2, 3] }),
+  ];
 }
 
 function percent(ratio: number): string {

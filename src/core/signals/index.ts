@@ -7,6 +7,7 @@ export {
   type NodeSample,
   type OutsideSample,
   type Sample,
+  FAILURE_ROWS_MAX,
   TENANT_ROWS_MAX,
   type TenantSample,
   WAITING_ROWS_MAX,

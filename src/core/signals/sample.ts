@@ -13,6 +13,8 @@ export const WATCHED_NODES_MAX = 512;
 export const WAITING_ROWS_MAX = 32;
 /** Tenants with rows: those with most work waiting. */
 export const TENANT_ROWS_MAX = 20;
+/** Causes of failures with rows. */
+export const FAILURE_ROWS_MAX = 16;
 
 export interface LogSumsSample {
   readonly count: number;
@@ -174,6 +176,13 @@ export interface Sample {
   readonly outside?: OutsideSample;
 }
 
+/** Failed attempts of one cause since the start; see ledgers/failure-causes.ts. */
+export interface FailuresSample {
+  readonly id: number;
+  readonly cause: string;
+  readonly count: number;
+}
+
 /** What others than the scheduler know; absent is unknown. */
 export interface OutsideSample {
   /** Nodes whose load readings are missing or frozen. */
@@ -181,4 +190,6 @@ export interface OutsideSample {
   /** Connections to nodes that were opened, and requests that were sent over them. */
   readonly connections?: { readonly opened: number; readonly requests: number };
   readonly userSide?: UserSideSample;
+  /** The most frequent causes, `FAILURE_ROWS_MAX` of them. */
+  readonly failures?: readonly FailuresSample[];
 }

@@ -1,6 +1,6 @@
 /** The ledgers as the admin plane tells them; see docs/concepts/ledgers.md. */
 import { US_PER_MS, US_PER_S } from '../../base/units.ts';
-import type { LedgersView } from '../../core/ledgers/index.ts';
+import type { FailureCause, LedgersView } from '../../core/ledgers/index.ts';
 import type { Gateway } from '../../runtime/contract.ts';
 import { sendJson } from './reply.ts';
 import type { Route } from './route.ts';
@@ -13,7 +13,11 @@ export function ledgersRoute(gateway: Gateway, wallMs: () => number): Route {
         sendJson(
           res,
           200,
-          wireLedgers(gateway.ledgers(), { wallMs: wallMs(), idOf: (taskId) => gateway.publicId(taskId) }),
+          wireLedgers(gateway.ledgers(), {
+            wallMs: wallMs(),
+            idOf: (taskId) => gateway.publicId(taskId),
+            causes: gateway.failureCauses(),
+          }),
         ),
     },
   };
@@ -22,9 +26,13 @@ export function ledgersRoute(gateway: Gateway, wallMs: () => number): Route {
 interface Surroundings {
   readonly wallMs: number;
   idOf(taskId: number): string;
+  readonly causes: readonly FailureCause[];
 }
 
-function wireLedgers({ now, refusals, eta, work }: LedgersView, { wallMs, idOf }: Surroundings): unknown {
+function wireLedgers(
+  { now, refusals, eta, work }: LedgersView,
+  { wallMs, idOf, causes }: Surroundings,
+): unknown {
   const at = (instant: number): number => Math.round(wallMs + (instant - now) / US_PER_MS);
   return {
     refusals: {
@@ -61,5 +69,16 @@ function wireLedgers({ now, refusals, eta, work }: LedgersView, { wallMs, idOf }
         Object.entries(work.byCause).map(([cause, workUs]) => [cause, workUs / US_PER_S]),
       ),
     },
+    failures: causes.map(({ failure, status, pattern, count, node, onNode, nodes, firstAt, lastAt }) => ({
+      failure,
+      status: status === 0 ? null : status,
+      pattern,
+      count,
+      nodes,
+      node,
+      onNode,
+      firstAt: at(firstAt),
+      lastAt: at(lastAt),
+    })),
   };
 }

@@ -10,13 +10,14 @@
  * An answer that is no event stream is held until it is whole (up to `HELD_BYTES_MAX`), so that a node that breaks in
  * the middle of it leaves no trace with the client; a larger one passes through.
  */
-import type { DurationMs, DurationUs, MonoUs } from '../../base/units.ts';
+import type { DurationMs, DurationUs, MonoUs, NodeId } from '../../base/units.ts';
 import type { AttemptResult, FailureKind } from '../../core/request/outcome.ts';
 import type { Usage } from '../../core/request/task.ts';
 import type { NodeCall, NodeResponseHandler, TransportFault } from '../../ports/node-transport.ts';
 import type { AttemptTrace } from '../../ports/tracing.ts';
 import { SseReader } from '../protocols/openai/sse-reader.ts';
 import { findUsage } from '../protocols/openai/usage.ts';
+import { failureText, SAID_BYTES_MAX } from './failure-text.ts';
 import { judgeHead, type NodeHead, nodeRetryAfterUs, readNodeHead } from './response-headers.ts';
 
 const HELD_BYTES_MAX = 262_144;
@@ -37,6 +38,15 @@ export interface AttemptOwner {
   /** Whether a content byte has reached the client. */
   readonly hasContent: boolean;
   attemptEnded(attempt: Attempt, result: AttemptResult): void;
+  /** Once after a failure, when no more is to come of it: why, in the words of the node or of the connection. */
+  failureSays(attempt: Attempt, failure: FailureSaid): void;
+}
+
+export interface FailureSaid {
+  readonly failure: FailureKind;
+  /** Of the answer; 0 where there was none. */
+  readonly status: number;
+  readonly says: string;
 }
 
 type State = 'running' | 'closing' | 'discarding' | 'lingering' | 'over';
@@ -44,6 +54,7 @@ type State = 'running' | 'closing' | 'discarding' | 'lingering' | 'over';
 export interface AttemptOptions {
   /** Counts from 1. */
   readonly number: number;
+  readonly nodeId: NodeId;
   readonly stream: boolean;
   readonly hidesUsage: boolean;
   readonly abortFreesSlot: boolean;
@@ -66,6 +77,8 @@ export class Attempt implements NodeResponseHandler {
   #passedBytes = 0;
   #tail: Buffer | undefined;
   #discardedBytes = 0;
+  /** What failed, until it is told why. */
+  #failed: Omit<FailureSaid, 'says'> | undefined;
   #closesWith: AttemptResult | undefined;
   /** When a stream's node last said something, and its longest silence after the first content byte. */
   #heardAt: MonoUs = -1;
@@ -78,6 +91,10 @@ export class Attempt implements NodeResponseHandler {
 
   get number(): number {
     return this.#options.number;
+  }
+
+  get nodeId(): NodeId {
+    return this.#options.nodeId;
   }
 
   get trace(): AttemptTrace | undefined {
@@ -122,7 +139,7 @@ export class Attempt implements NodeResponseHandler {
     const head = readNodeHead(status, headers);
     const verdict = judgeHead(status);
     if (verdict.kind === 'failed') {
-      this.#fail(verdict.failure, nodeRetryAfterUs(head.retryAfter));
+      this.#fail(verdict.failure, nodeRetryAfterUs(head.retryAfter), status);
       return;
     }
     this.#head = head;
@@ -139,11 +156,7 @@ export class Attempt implements NodeResponseHandler {
 
   onData(chunk: Uint8Array): boolean {
     if (this.#state === 'discarding') {
-      this.#discardedBytes += chunk.length;
-      if (this.#discardedBytes > DISCARDED_BYTES_MAX) {
-        this.#state = 'over';
-        this.#call?.abort();
-      }
+      this.#discard(chunk);
       return true;
     }
     if (this.#state !== 'running') return true;
@@ -161,10 +174,31 @@ export class Attempt implements NodeResponseHandler {
     this.#nodeEnded();
   }
 
-  onFault(fault: TransportFault, _detail: string): void {
+  onFault(fault: TransportFault, detail: string): void {
     // Our own abort was reported when it was made, so this is the node's or the network's doing.
-    if (this.#state === 'running') this.#fail(fault === 'aborted' ? 'reset' : fault, 0);
+    if (this.#state === 'running') {
+      this.#fail(fault === 'aborted' ? 'reset' : fault, 0);
+      this.#explain(detail);
+    }
     this.#nodeEnded();
+  }
+
+  /** The beginning of a failed answer tells why it failed. */
+  #discard(chunk: Uint8Array): void {
+    if (this.#failed !== undefined && this.#discardedBytes < SAID_BYTES_MAX)
+      this.#held.push(Buffer.from(chunk.subarray(0, SAID_BYTES_MAX - this.#discardedBytes)));
+    this.#discardedBytes += chunk.length;
+    if (this.#discardedBytes <= DISCARDED_BYTES_MAX) return;
+    this.#explain(failureText(this.#takeHeld()));
+    this.#state = 'over';
+    this.#call?.abort();
+  }
+
+  #explain(says: string): void {
+    const failed = this.#failed;
+    if (failed === undefined) return;
+    this.#failed = undefined;
+    this.#owner.failureSays(this, { ...failed, says });
   }
 
   #takeEvents(reader: SseReader, bytes: Buffer): boolean {
@@ -268,14 +302,17 @@ export class Attempt implements NodeResponseHandler {
     this.#owner.answerEnd(this.#head as NodeHead, part);
   }
 
-  #fail(failure: FailureKind, nodeRetryAfterUs: number): void {
+  #fail(failure: FailureKind, nodeRetryAfterUs: number, status = this.#head?.status ?? 0): void {
     this.#state = 'discarding';
+    this.#failed = { failure, status };
     // A node that answers nonsense may go on for ever; one that refused sends a short body.
     if (failure === 'protocol') this.#call?.abort();
     const retryable = !this.#owner.hasContent;
     const wait = nodeRetryAfterUs > 0 ? { nodeRetryAfterUs } : {};
     this.#held = [];
+    this.#heldBytes = 0;
     this.#owner.attemptEnded(this, { kind: 'failed', failure, retryable, ...wait, ...this.#passed() });
+    if (failure === 'protocol') this.#explain('');
   }
 
   /** What of the answer has reached the client. Of a whole answer that passed in part, nobody counts the tokens. */
@@ -290,7 +327,10 @@ export class Attempt implements NodeResponseHandler {
   #nodeEnded(): void {
     if (this.#state === 'closing') this.#endWith(this.#closesWith as AttemptResult);
     else if (this.#state === 'lingering') this.#endWith({ kind: 'aborted', ...this.#passed() });
-    else this.#state = 'over';
+    else {
+      this.#explain(failureText(this.#takeHeld()));
+      this.#state = 'over';
+    }
   }
 
   #endWith(result: AttemptResult): void {

@@ -193,6 +193,7 @@ class World {
         this.results.push(result);
         this.#events.push(() => this.#applyEnd(result));
       },
+      noteFailure: () => {},
       learn: () => {},
     };
     return gateway as unknown as Gateway;

@@ -11,7 +11,7 @@
  * only while no content byte has reached the client; a client that leaves cancels the task and stops the node in the
  * same turn.
  */
-import type { DurationMs, DurationUs, MonoUs, TaskId } from '../../base/units.ts';
+import type { DurationUs, MonoUs, TaskId } from '../../base/units.ts';
 import { alternativeLabel, needsWork, type PlannedAnswer } from '../../core/degrade/index.ts';
 import {
   type AttemptResult,
@@ -34,10 +34,11 @@ import { flagLength, flagObject, flagStream } from '../degrade/flag.ts';
 import type { LesserAnswers } from '../degrade/lesser-answers.ts';
 import type { InferenceRequest } from '../protocols/inference-request.ts';
 import { BEACON_HEADER, type BeaconDesk } from '../user-side/beacon-desk.ts';
-import { Attempt, type AttemptOwner } from './attempt.ts';
+import { Attempt, type AttemptOwner, type FailureSaid } from './attempt.ts';
 import type { Stages } from '../stages.ts';
 import type { ClientResponse } from './client-response.ts';
 import type { NodeHead } from './response-headers.ts';
+import { silenceLimits } from './silence-limits.ts';
 import type { SlowReader, Spool } from './spool.ts';
 import { type ClientEnd, Witness } from './witness.ts';
 
@@ -78,13 +79,6 @@ export interface ExchangeSpec {
   readonly watcher?: ExchangeWatcher | undefined;
   /** Present where traces are configured. */
   readonly trace?: RequestTrace | undefined;
-}
-
-interface SilenceLimits {
-  /** Until the head, then until the first content byte of a stream or inside a whole answer, then inside a stream. */
-  readonly headersMs: DurationMs;
-  readonly bodyMs: DurationMs;
-  readonly streamMs: DurationMs;
 }
 
 type Answer = 'none' | 'early' | 'flowing' | 'ended' | 'gone';
@@ -177,11 +171,12 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
       cacheKey === '' || this.#lesser !== undefined
         ? undefined
         : this.#context.cache.record(cacheKey, request.endpoint);
-    const silence = this.#silenceLimits(assignment);
+    const silence = silenceLimits(assignment, gateway.config, request.stream);
     const trace = this.#witness.assigned(assignment, this.#modelFor(assignment), this.#assignedAt);
     if (trace !== undefined) this.#context.stages.rememberAttempt(trace.traceparent, this.#spec.submit);
     const attempt = new Attempt(this, {
       number: assignment.attempt,
+      nodeId: assignment.nodeId,
       stream: request.stream,
       hidesUsage: request.hidesUsage,
       abortFreesSlot: assignment.abortFreesSlot,
@@ -318,6 +313,10 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     gateway.attemptEnded(this.#taskId, result, attempt.number);
   }
 
+  failureSays({ nodeId }: Attempt, said: FailureSaid): void {
+    this.#context.gateway.noteFailure({ nodeId, ...said });
+  }
+
   /** An answer that was made to be short tells nothing of how long answers are. */
   #learn(usage: Usage): void {
     const { submit, request } = this.#spec;
@@ -387,23 +386,6 @@ export class Exchange implements TaskListener, AttemptOwner, SlowReader {
     }
     this.#isSlow = true;
     return this.#context.spool.note(this);
-  }
-
-  /**
-   * How long the node may say nothing: what the scheduler learned, inside the configured bound. Without a learned bound a
-   * whole answer is silent until it is ready, and the scheduler ends it at its deadline.
-   */
-  #silenceLimits({ silence }: Assignment): SilenceLimits {
-    const { server, scheduler } = this.#context.gateway.config;
-    const outerMs = server.nodeIdleMs;
-    const firstMs = silence.firstByteUs > 0 ? silence.firstByteUs / 1_000 : Number.POSITIVE_INFINITY;
-    const streamMs = silence.idleUs > 0 ? Math.min(outerMs, silence.idleUs / 1_000) : outerMs;
-    const wholeMs = Math.max(outerMs, scheduler.admission.deadlineMsMax);
-    return {
-      headersMs: Math.min(this.#spec.request.stream ? outerMs : wholeMs, firstMs),
-      bodyMs: Math.min(outerMs, firstMs),
-      streamMs,
-    };
   }
 
   #clientEnd(): ClientEnd {

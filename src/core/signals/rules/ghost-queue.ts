@@ -56,6 +56,7 @@ function look(past: Past): Look {
   const z = (recent - expected) / Math.sqrt(expected + 1);
   if (recent < RATIO_MIN * expected || z < Z_MIN) return quiet('There are as many retries as before');
   const culprit = worstOf(middle, now);
+  const cause = causeOf(middle, now);
   return {
     kind: 'seen',
     suspicions: [
@@ -70,8 +71,9 @@ function look(past: Past): Look {
           arrived,
           z: told(z),
           ...culprit,
+          ...cause,
         },
-        says: `No queue, but ${recent} retries on ${arrived} requests in ${past.lasting(RECENT_S)} s (${told(expected)} before)${'node' in culprit ? `; ${percent(culprit.ofFailures)} of the failures are on ${culprit.node}` : ''}`,
+        says: `No queue, but ${recent} retries on ${arrived} requests in ${past.lasting(RECENT_S)} s (${told(expected)} before)${'node' in culprit ? `; ${percent(culprit.ofFailures)} of the failures are on ${culprit.node}` : ''}${'cause' in cause ? `; ${percent(cause.ofCause)} are "${cause.cause}"` : ''}`,
       },
     ],
   };
@@ -95,4 +97,19 @@ function worstOf(
   const all = rows.reduce((sum, { bad }) => sum + bad, 0);
   const [worst] = rows.toSorted((a, b) => b.bad - a.bad);
   return worst === undefined || all === 0 ? {} : { node: worst.id, ofFailures: told(worst.bad / all) };
+}
+
+/** The most frequent cause of failures in between, and its part of them. */
+function causeOf(
+  then: Sample,
+  now: Sample,
+): { readonly cause: string; readonly ofCause: number } | Record<string, never> {
+  const before = new Map((then.outside?.failures ?? []).map(({ id, count }) => [id, count]));
+  const rows = (now.outside?.failures ?? []).map(({ id, cause, count }) => ({
+    cause,
+    bad: count - (before.get(id) ?? 0),
+  }));
+  const all = rows.reduce((sum, { bad }) => sum + bad, 0);
+  const [worst] = rows.toSorted((a, b) => b.bad - a.bad);
+  return worst === undefined || all === 0 ? {} : { cause: worst.cause, ofCause: told(worst.bad / all) };
 }
