@@ -6,6 +6,7 @@
  * Estimator: decayed sum of work over decayed sum of time. Dividing sums, not averaging ratios, keeps the noise of
  * short tasks from biasing it. The prior counts as one observation and fades. Errors never reach this class.
  */
+import { type NumberRow, NumberRows } from '../../base/number-rows.ts';
 import type { DurationUs, Rate, RefUs } from '../../base/units.ts';
 import type { RatePrior } from './hardware.ts';
 
@@ -18,6 +19,16 @@ const DECAY = 0.92;
 const OCTAVE_FACTOR = 0.97;
 export const INFLIGHT_OCTAVES = 10;
 
+/** The rate alone, which placement reads for every candidate; its decayed sums; tasks seen; the bounds that the prior sets. */
+const SOLO_RATE = 0;
+const SOLO_WORK_US = 1;
+const SOLO_TIME_US = 2;
+const OBSERVATIONS = 3;
+const RATE_MIN = 4;
+const RATE_MAX = 5;
+export const CURVE_WIDTH = 6;
+const ROWS: NumberRows = new NumberRows(8);
+
 /** Decayed sums of one octave. */
 interface Sums {
   workUs: number;
@@ -26,39 +37,46 @@ interface Sums {
 
 export class RateCurve {
   readonly #prior: RatePrior;
-  /** The rate alone is kept at hand: placement reads it for every candidate. */
-  #soloRate: Rate;
-  #soloWorkUs = 0;
-  #soloTimeUs = 0;
+  readonly #cells: Float64Array;
+  readonly #at: number;
   /** Sums of the higher octaves, made when a task first runs beside others. */
   #beside: Sums[] | null = null;
-  #observations = 0;
   /** The fleet's number of the model that it is for, once somebody asked by it; else -1. */
   modelNumber = -1;
 
-  constructor(prior: RatePrior) {
+  /** It is given a row of zeros where its owner keeps more numbers beside it. */
+  constructor(prior: RatePrior, { cells, at }: NumberRow = ROWS.next()) {
     this.#prior = prior;
-    this.#soloRate = prior.rate;
+    this.#cells = cells;
+    this.#at = at;
+    cells[at + SOLO_RATE] = prior.rate;
+    cells[at + RATE_MIN] = prior.rate / prior.span;
+    cells[at + RATE_MAX] = prior.rate * prior.span;
+  }
+
+  get #soloTimeUs(): DurationUs {
+    return this.#cells[this.#at + SOLO_TIME_US] as number;
   }
 
   get observations(): number {
-    return this.#observations;
+    return this.#cells[this.#at + OBSERVATIONS] as number;
   }
 
   /** Rate of one task alone, or 0 before one was seen. */
   get soloRate(): Rate {
-    return this.#soloTimeUs > 0 ? this.#soloRate : 0;
+    return this.#soloTimeUs > 0 ? (this.#cells[this.#at + SOLO_RATE] as number) : 0;
   }
 
   /** Rate of one task while `inflight` run, itself included. O(1) alone, O(octaves) beside others. */
   perTask(inflight: number): Rate {
-    return inflight <= 1 && this.#soloTimeUs > 0 ? this.#soloRate : this.#workOut(inflightOctave(inflight));
+    const { soloRate } = this;
+    return inflight <= 1 && soloRate > 0 ? soloRate : this.#workOut(inflightOctave(inflight));
   }
 
   /** Never faster beside others than alone: what says otherwise is noise, and would make a full node look best. */
   #workOut(octave: number): Rate {
     const rate = this.#nearest(octave);
-    return octave > 0 && this.#soloTimeUs > 0 ? Math.min(rate, this.#soloRate) : rate;
+    return octave > 0 && this.#soloTimeUs > 0 ? Math.min(rate, this.soloRate) : rate;
   }
 
   #nearest(octave: number): Rate {
@@ -76,7 +94,9 @@ export class RateCurve {
   }
 
   #workUs(octave: number): number {
-    return octave === 0 ? this.#soloWorkUs : (this.#beside?.[octave]?.workUs ?? 0);
+    return octave === 0
+      ? (this.#cells[this.#at + SOLO_WORK_US] as number)
+      : (this.#beside?.[octave]?.workUs ?? 0);
   }
 
   /**
@@ -98,15 +118,20 @@ export class RateCurve {
   observe(workUs: RefUs, timeUs: DurationUs, inflight: number): void {
     const octave = inflightOctave(inflight);
     const time = Math.max(1, timeUs);
-    this.#observations += 1;
+    const cells = this.#cells;
+    const at = this.#at;
+    cells[at + OBSERVATIONS] = (cells[at + OBSERVATIONS] as number) + 1;
     if (octave > 0) return this.#observeBeside(octave, workUs, time);
-    if (this.#soloTimeUs === 0) {
-      this.#soloWorkUs = this.perTask(1) * time;
-      this.#soloTimeUs = time;
-    }
-    this.#soloWorkUs = this.#soloWorkUs * DECAY + workUs;
-    this.#soloTimeUs = this.#soloTimeUs * DECAY + time;
-    this.#soloRate = this.#clamp(this.#soloWorkUs / this.#soloTimeUs);
+    const isFirst = cells[at + SOLO_TIME_US] === 0;
+    const knownWorkUs = isFirst ? this.perTask(1) * time : (cells[at + SOLO_WORK_US] as number);
+    const knownTimeUs = isFirst ? time : (cells[at + SOLO_TIME_US] as number);
+    this.#setSolo(knownWorkUs * DECAY + workUs, knownTimeUs * DECAY + time);
+  }
+
+  #setSolo(workUs: number, timeUs: number): void {
+    this.#cells[this.#at + SOLO_WORK_US] = workUs;
+    this.#cells[this.#at + SOLO_TIME_US] = timeUs;
+    this.#cells[this.#at + SOLO_RATE] = this.#clamp(workUs / timeUs);
   }
 
   #observeBeside(octave: number, workUs: RefUs, timeUs: DurationUs): void {
@@ -122,24 +147,22 @@ export class RateCurve {
 
   /** Lets the next few tasks outweigh what was seen so far, and counts on the prior until then. */
   doubt(): void {
-    this.#soloRate = this.#prior.rate;
-    this.#soloWorkUs = this.#prior.rate;
-    this.#soloTimeUs = 1;
+    this.#setSolo(this.#prior.rate, 1);
     this.#beside = null;
   }
 
   /** Starts from what was learned before a restart. */
   restore(rate: Rate, observations: number): void {
     const nominalUs = 1_000_000;
-    this.#soloWorkUs = rate * nominalUs;
-    this.#soloTimeUs = nominalUs;
-    this.#soloRate = this.#clamp(rate);
-    this.#observations = observations;
+    this.#setSolo(rate * nominalUs, nominalUs);
+    // Not by way of the sums: dividing them gives another last bit.
+    this.#cells[this.#at + SOLO_RATE] = this.#clamp(rate);
+    this.#cells[this.#at + OBSERVATIONS] = observations;
   }
 
   #clamp(rate: number): Rate {
-    const { rate: prior, span } = this.#prior;
-    return Math.min(prior * span, Math.max(prior / span, rate));
+    const least = this.#cells[this.#at + RATE_MIN] as number;
+    return Math.min(this.#cells[this.#at + RATE_MAX] as number, Math.max(least, rate));
   }
 }
 

@@ -17,6 +17,7 @@
  */
 import { ByNumber } from '../../base/by-number.ts';
 import { LogSketch } from '../../base/log-sketch.ts';
+import { type NumberRow, NumberRows } from '../../base/number-rows.ts';
 import type { DurationUs, MonoUs, Rate, RefUs } from '../../base/units.ts';
 import type { RatePrior } from './hardware.ts';
 import { INFLIGHT_OCTAVES, inflightOctave } from './rate-curve.ts';
@@ -86,6 +87,7 @@ const TIME = 1;
 const RATE = 2;
 const COUNT = 3;
 const WIDTH = 4;
+const PACES: NumberRows = new NumberRows(WIDTH * INFLIGHT_OCTAVES);
 
 /**
  * What a node has established: the rate of all its tasks together, by octave of tasks in flight. Beyond a node's knee
@@ -93,8 +95,15 @@ const WIDTH = 4;
  */
 export class NodePace {
   /** By octave. */
-  readonly #cells: Float64Array = new Float64Array(WIDTH * INFLIGHT_OCTAVES);
+  readonly #cells: Float64Array;
+  readonly #at: number;
   #fellAt: MonoUs = Number.NEGATIVE_INFINITY;
+
+  constructor() {
+    const { cells, at } = PACES.next();
+    this.#cells = cells;
+    this.#at = at;
+  }
 
   /** Rate of one task of so many, from what is established at exactly this octave, or 0. */
   established(inflight: number): Rate {
@@ -128,7 +137,7 @@ export class NodePace {
   observe({ workUs, elapsedUs, inflight, now }: TimeSample, areAllSlower: boolean): void {
     const octave = inflightOctave(inflight);
     const cells = this.#cells;
-    const at = WIDTH * octave;
+    const at = this.#at + WIDTH * octave;
     const work = (cells[at + WORK] as number) * DECAY + workUs * inflight;
     const time = (cells[at + TIME] as number) * DECAY + Math.max(1, elapsedUs);
     cells[at + WORK] = work;
@@ -147,12 +156,13 @@ export class NodePace {
   }
 
   #cell(octave: number, place: number): number {
-    return this.#cells[WIDTH * octave + place] as number;
+    return this.#cells[this.#at + WIDTH * octave + place] as number;
   }
 
   /** What was established counts no more: the node has served, only slower. */
   forget(): void {
-    for (let at = 0; at < this.#cells.length; at += WIDTH) {
+    for (let octave = 0; octave < INFLIGHT_OCTAVES; octave++) {
+      const at = this.#at + WIDTH * octave;
       this.#cells[at + WORK] = 0;
       this.#cells[at + TIME] = 0;
       this.#cells[at + COUNT] = 0;
@@ -164,10 +174,16 @@ export class NodePace {
     const sinceUs = Math.min(FALL_US_MAX, now - this.#fellAt);
     this.#fellAt = now;
     const part = Math.max(lowest, 2 ** (-sinceUs / GROWTH_WINDOW_US));
-    for (let at = RATE; at < this.#cells.length; at += WIDTH)
+    for (let octave = 0; octave < INFLIGHT_OCTAVES; octave++) {
+      const at = this.#at + WIDTH * octave + RATE;
       this.#cells[at] = (this.#cells[at] as number) * part;
+    }
   }
 }
+
+const SERVED_AT = 0;
+const STRETCHED_AT = 1;
+const PATIENCES: NumberRows = new NumberRows(2);
 
 /** What is known of one node's times. Made with the node; the tables inside on first use. */
 export class NodePatience {
@@ -176,8 +192,24 @@ export class NodePatience {
   #ofFirstByte: NodePace | undefined;
   /** Cuts since it last served: each doubles the next bound. */
   stretch = 0;
-  stretchedAt: MonoUs = Number.NEGATIVE_INFINITY;
-  servedAt: MonoUs = Number.NEGATIVE_INFINITY;
+  readonly #cells: Float64Array;
+  readonly #at: number;
+
+  /** It is given a row where its owner keeps more numbers beside it. */
+  constructor({ cells, at }: NumberRow = PATIENCES.next()) {
+    this.#cells = cells;
+    this.#at = at;
+    cells[at + STRETCHED_AT] = Number.NEGATIVE_INFINITY;
+    cells[at + SERVED_AT] = Number.NEGATIVE_INFINITY;
+  }
+
+  get stretchedAt(): MonoUs {
+    return this.#cells[this.#at + STRETCHED_AT] as number;
+  }
+
+  get servedAt(): MonoUs {
+    return this.#cells[this.#at + SERVED_AT] as number;
+  }
 
   /** Silence inside a stream is measured by the pace of whole ones. */
   pace(kind: WaitKind): NodePace | undefined {
@@ -192,12 +224,12 @@ export class NodePatience {
   cut(startedAt: MonoUs, now: MonoUs): void {
     if (startedAt <= this.stretchedAt) return;
     this.stretch = Math.min(STRETCH_MAX, this.stretch + 1);
-    this.stretchedAt = now;
+    this.#cells[this.#at + STRETCHED_AT] = now;
   }
 
   /** It served: within its usual bound it is as before, and beyond it it is what it is now. */
   served(startedAt: MonoUs, isWithin: boolean, now: MonoUs): void {
-    this.servedAt = now;
+    this.#cells[this.#at + SERVED_AT] = now;
     if (this.stretch === 0 || startedAt < this.stretchedAt) return;
     this.stretch = 0;
     if (isWithin) return;

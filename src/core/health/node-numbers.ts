@@ -2,7 +2,7 @@
  * The numbers of a node in a row, in the order in which they are used: what placement reads of a node that it compares lies
  * in one cache line, what a start and an end change in the next one. Each is read and written by its name.
  */
-import { NumberRows } from '../../base/number-rows.ts';
+import { type NumberRow, NumberRows } from '../../base/number-rows.ts';
 import type { DurationUs, MonoUs, Rate, RefUs } from '../../base/units.ts';
 
 const REFUSED_UNTIL = 0;
@@ -28,7 +28,10 @@ const HEARTBEAT_DUE_AT = 19;
 const READ_AT = 20;
 const SPARE_FROM = 21;
 const SPARE_SLOTS = 22;
-const ROWS: NumberRows = new NumberRows(24);
+/** What others keep of the node, so that it lies beside what is read with it: its speed over all models, and its times. */
+const OVERALL = 24;
+const PATIENCE = 30;
+const ROWS: NumberRows = new NumberRows(32);
 
 export class NodeNumbers {
   readonly #cells: Float64Array;
@@ -46,6 +49,16 @@ export class NodeNumbers {
     this.heartbeatDueAt = Number.POSITIVE_INFINITY;
     this.readAt = Number.NEGATIVE_INFINITY;
     this.spareFrom = Number.POSITIVE_INFINITY;
+  }
+
+  /** The part of the row that its speed over all models is kept in; see rate-curve.ts. */
+  protected get overallRow(): NumberRow {
+    return { cells: this.#cells, at: this.#at + OVERALL };
+  }
+
+  /** The same of its patience; see timeouts.ts. */
+  protected get patienceRow(): NumberRow {
+    return { cells: this.#cells, at: this.#at + PATIENCE };
   }
 
   get refusedUntil(): MonoUs {

@@ -3,10 +3,11 @@
  * Every negative mark is an instant at which it ends by itself.
  */
 import { HeapSlot } from '../../base/keyed-heap.ts';
+import { type NumberRow, NumberRows } from '../../base/number-rows.ts';
 import type { DurationUs, MonoUs, Rate, Ratio, RefUs } from '../../base/units.ts';
 import type { ConcurrencyLimit } from '../capacity/concurrency.ts';
 import { priorOf, type RatePrior } from '../capacity/hardware.ts';
-import { RateCurve } from '../capacity/rate-curve.ts';
+import { CURVE_WIDTH, RateCurve } from '../capacity/rate-curve.ts';
 import { NodePatience } from '../capacity/timeouts.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { AcceleratorMemory } from '../overload/accelerator-memory.ts';
@@ -16,11 +17,11 @@ import type { PrefixHolder } from '../placement/prefix-index.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { ModelOffer } from '../request/needs.ts';
 import type { NodeSpec } from '../scheduler/events.ts';
-import { type ModelPace, NodeTally } from '../signals/index.ts';
+import { type ModelPace, NodeTally, TALLY_WIDTH } from '../signals/index.ts';
 import { FailureScore } from './failure-score.ts';
 import { ModelOnNode } from './model-breakers.ts';
 import { NodeNumbers } from './node-numbers.ts';
-import { PaceScore } from './pace-score.ts';
+import { PACE_WIDTH, PaceScore } from './pace-score.ts';
 import type { NodeState } from './state.ts';
 
 /** Baseline of a node's own speed moves this slowly: a hundredfold slower than the rate itself matters. */
@@ -34,7 +35,10 @@ const NO_RATES: Float64Array = new Float64Array(0);
 /** How strongly a node that has not proven itself is ranked down, fading with its successes (slow start). */
 const UNPROVEN_PENALTY = 0.25;
 
-/** What is known of one model on one node: an end of a task asks for all of it, and looks it up once. */
+/** Two cache lines: the rate curve, the pace score and the tally of one model on one node. */
+const ROWS: NumberRows = new NumberRows(CURVE_WIDTH + PACE_WIDTH + TALLY_WIDTH);
+
+/** What is known of one model on one node: an end of a task asks for all of it, looks it up once, and finds its numbers in one row. */
 class ModelHere {
   readonly model: string;
   /** Made by the first task of the model, on a node of several. */
@@ -43,10 +47,24 @@ class ModelHere {
   pace: PaceScore | null = null;
   /** Null beyond the bound on those that are told apart. */
   tally: ModelPace | null;
+  readonly #row: NumberRow;
 
-  constructor(model: string, tally: ModelPace | null) {
+  constructor(model: string, node: NodeTally) {
     this.model = model;
-    this.tally = tally;
+    this.#row = ROWS.next();
+    this.tally = node.paceOf(model, this.#from(CURVE_WIDTH + PACE_WIDTH));
+  }
+
+  beginCurve(prior: RatePrior): RateCurve {
+    return (this.curve = new RateCurve(prior, this.#row));
+  }
+
+  beginPace(): PaceScore {
+    return (this.pace = new PaceScore(this.#from(CURVE_WIDTH)));
+  }
+
+  #from(place: number): NumberRow {
+    return { cells: this.#row.cells, at: this.#row.at + place };
   }
 }
 
@@ -80,7 +98,7 @@ export class NodeRecord extends NodeNumbers {
   #overall: RateCurve;
   readonly failures: FailureScore = new FailureScore();
   /** Its times, for bounds on its silence. */
-  readonly patience: NodePatience = new NodePatience();
+  readonly patience: NodePatience = new NodePatience(this.patienceRow);
   /** The model that was asked for last: most nodes do one for long, and several ask of it in turn. */
   #last: ModelHere | null = null;
   /** Node timer (see node-timer.ts). */
@@ -120,7 +138,7 @@ export class NodeRecord extends NodeNumbers {
     this.offers = offersOf(spec);
     this.isSingleModel = this.offers.size === 1;
     this.#prior = priorOf(spec.hardware);
-    this.#overall = new RateCurve(this.#prior);
+    this.#overall = new RateCurve(this.#prior, this.overallRow);
   }
 
   restate(spec: NodeSpec): void {
@@ -254,19 +272,20 @@ export class NodeRecord extends NodeNumbers {
 
   /** Whether the node does this model as fast as it used to. At most one score per model that it offers. */
   paceOf(model: string): PaceScore {
-    return (this.#here(model).pace ??= new PaceScore());
+    const here = this.#here(model);
+    return here.pace ?? here.beginPace();
   }
 
   /** Counts how fast the model ran here, for those who compare nodes. */
   tallyPace(model: string, ln: number, inflight: number): void {
-    this.#here(model).tally?.add(ln, inflight);
+    this.#here(model).tally?.note(ln, inflight);
   }
 
   #here(model: string): ModelHere {
     if (this.#last?.model === model) return this.#last;
     let here = this.#models.get(model);
     if (here === undefined) {
-      here = new ModelHere(model, this.tally.paceOf(model));
+      here = new ModelHere(model, this.tally);
       this.#models.set(model, here);
     }
     return (this.#last = here);
@@ -361,8 +380,7 @@ export class NodeRecord extends NodeNumbers {
       this.remainingUs(now) + task.workUs - task.savedUs + task.swapUs * this.speed(this.running.length + 1);
     this.progressAt = now;
     this.lastUsedAt = now;
-    this.tally.started += 1;
-    this.tally.startedWorkUs += task.workUs;
+    this.tally.noteStarted(task.workUs);
     task.runningIndex = this.running.push(task) - 1;
     if (this.group !== null) this.group.enter(task);
     this.residentModel = task.spec.model;
@@ -378,7 +396,7 @@ export class NodeRecord extends NodeNumbers {
     this.boundUs = (this.#remainingOf(inflight, now) * (inflight - 1)) / inflight;
     this.progressAt = now;
     this.lastDoneAt = now;
-    this.tally.elapsedUs += now - task.decidedAt;
+    this.tally.noteEnded(now - task.decidedAt);
     this.#plan(now);
   }
 
@@ -447,7 +465,7 @@ export class NodeRecord extends NodeNumbers {
 
   #curveOf(model: string): RateCurve {
     const here = this.#here(model);
-    return (here.curve ??= new RateCurve({ rate: this.#overall.perTask(1), span: this.#prior.span }));
+    return here.curve ?? here.beginCurve({ rate: this.#overall.perTask(1), span: this.#prior.span });
   }
 }
 

@@ -9,15 +9,24 @@
  * accused once in 65 million tasks. What is usual is known per octave of tasks beside each other, from 20 tasks on; it
  * follows by 2 % of the difference per task while the score is 0, as much to either side, or it would lie off the middle.
  */
+import { type NumberRow, NumberRows } from '../../base/number-rows.ts';
 import type { DurationUs, Ratio, RefUs } from '../../base/units.ts';
 
 /** Tasks that took less say more of the network and of a busy gateway than of the node. */
 const TASK_US_MIN: DurationUs = 50_000;
 const OBSERVATIONS_MIN = 20;
 const OCTAVES = 10;
-/** Numbers to an octave; the first is the usual, the second the count. */
-const WIDTH = 2;
+/** The usual logarithm of the rate of a task alone, and how many tasks it stands on: two numbers to an octave. */
+const USUAL = 0;
 const COUNT = 1;
+const OCTAVE_WIDTH = 2;
+const VARIANCE = 2;
+const SCORE = 3;
+/** The pace that was asked about last, and how far below the usual one it lies. */
+const PACE_MIN = 4;
+const DISTANCE = 5;
+export const PACE_WIDTH = 6;
+const ROWS: NumberRows = new NumberRows(8);
 const LIMIT = 18;
 /** No single task tells more than this, however long it took. */
 const STEP_MAX = LIMIT / 3;
@@ -30,53 +39,64 @@ const VARIANCE_STEP = 0.02;
 const SPREADS_MAX = 3;
 
 export class PaceScore {
-  /** By octave of tasks beside each other: the usual logarithm of the rate, and how many tasks it stands on. */
-  readonly #usual: Float64Array = new Float64Array(WIDTH * OCTAVES);
-  #variance = VARIANCE_START;
-  #score = 0;
-  /** The pace that was asked about last, and how far below the usual one it lies. */
-  #paceMin = 0;
-  #distance = 0;
+  readonly #cells: Float64Array;
+  readonly #at: number;
+  /** Usual and count of the higher octaves of tasks beside each other, made when a task first ran beside others. */
+  #beside: Float64Array | null = null;
+
+  /** It is given a row where its owner keeps more numbers beside it. */
+  constructor({ cells, at }: NumberRow = ROWS.next()) {
+    this.#cells = cells;
+    this.#at = at;
+    cells.fill(0, at, at + PACE_WIDTH);
+    cells[at + VARIANCE] = VARIANCE_START;
+  }
 
   /** Records a finished task; tells whether the node is now found to be slower than `paceMin` of its usual pace. */
   record(workUs: RefUs, timeUs: DurationUs, inflight: number, paceMin: Ratio): boolean {
     if (timeUs < TASK_US_MIN || paceMin <= 0 || paceMin >= 1) return false;
     const octave = Math.min(OCTAVES - 1, 32 - Math.clz32(Math.max(1, inflight) - 1));
     const rate = Math.log(workUs / timeUs);
-    const at = WIDTH * octave;
-    const usual = this.#usual[at] as number;
-    const known = this.#usual[at + COUNT] as number;
+    const cells = this.#cells;
+    const row = this.#at;
+    const table = octave === 0 ? cells : (this.#beside ??= new Float64Array(OCTAVE_WIDTH * OCTAVES));
+    const at = octave === 0 ? row : OCTAVE_WIDTH * octave;
+    const usual = table[at + USUAL] as number;
+    const known = table[at + COUNT] as number;
     const slower = known === 0 ? 0 : usual - rate;
     if (known < OBSERVATIONS_MIN) {
-      this.#usual[at + COUNT] = known + 1;
-      this.#usual[at] = usual + (rate - usual) / (known + 1);
+      table[at + COUNT] = known + 1;
+      table[at + USUAL] = usual + (rate - usual) / (known + 1);
       if (known > 2) this.#noteSpread(slower);
       return false;
     }
     // Learned while nothing is suspected: whoever is slow for long must not become usual before it is found.
-    const isUnsuspected = this.#score === 0;
-    if (paceMin !== this.#paceMin) {
-      this.#paceMin = paceMin;
-      this.#distance = 2 * Math.log(1 / paceMin);
+    const before = cells[row + SCORE] as number;
+    const isUnsuspected = before === 0;
+    if (paceMin !== cells[row + PACE_MIN]) {
+      cells[row + PACE_MIN] = paceMin;
+      cells[row + DISTANCE] = 2 * Math.log(1 / paceMin);
     }
-    const distance = this.#distance;
-    const step = (distance / this.#variance) * (slower - distance / 2);
-    this.#score = Math.max(0, this.#score + Math.min(STEP_MAX, step));
+    const distance = cells[row + DISTANCE] as number;
+    const step = (distance / (cells[row + VARIANCE] as number)) * (slower - distance / 2);
+    const score = Math.max(0, before + Math.min(STEP_MAX, step));
+    cells[row + SCORE] = score;
     if (isUnsuspected) {
-      this.#usual[at] = usual - USUAL_STEP * this.#tame(slower);
+      table[at + USUAL] = usual - USUAL_STEP * this.#tame(slower);
       this.#noteSpread(slower);
     }
-    return this.#score >= LIMIT;
+    return score >= LIMIT;
   }
 
   #noteSpread(slower: number): void {
     const tame = this.#tame(slower);
-    const variance = this.#variance + VARIANCE_STEP * (tame * tame - this.#variance);
-    this.#variance = Math.max(VARIANCE_MIN, variance);
+    const at = this.#at + VARIANCE;
+    const known = this.#cells[at] as number;
+    this.#cells[at] = Math.max(VARIANCE_MIN, known + VARIANCE_STEP * (tame * tame - known));
   }
 
   #tame(slower: number): number {
-    const most = SPREADS_MAX * Math.sqrt(this.#variance);
+    const most = SPREADS_MAX * Math.sqrt(this.#cells[this.#at + VARIANCE] as number);
     return Math.min(most, Math.max(-most, slower));
   }
 }

@@ -143,7 +143,11 @@ function nodeSample(state: SchedulerState, node: NodeRecord, now: MonoUs): NodeS
     elapsedUs: tally.elapsedUs,
     flips: tally.flips,
     predictions: sumsOf(tally.predictions),
-    paces: Array.from(tally.paces, ([model, { sums, inflight }]) => ({ model, ...sumsOf(sums), inflight })),
+    paces: Array.from(tally.paces, ([model, pace]) => ({
+      model,
+      ...sumsOf(pace),
+      inflight: pace.inflight,
+    })),
     ...(deviceUse === undefined ? {} : { deviceUse }),
     ...(memoryUse === undefined ? {} : { memoryUse }),
   };

@@ -64,8 +64,7 @@ export interface ServedAttempt {
 
 export function tallyServed(node: NodeRecord, task: TaskRecord, served: ServedAttempt): void {
   const { tally } = node;
-  tally.served += 1;
-  tally.servedWorkUs += served.workUs;
+  tally.noteServed(served.workUs);
   node.tallyPace(task.spec.model, Math.log(served.workedUs / served.workUs), served.inflight);
   if (task.predictedUs > 0) tally.predictions.add(Math.log(served.elapsedUs / task.predictedUs));
 }

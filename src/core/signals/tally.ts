@@ -2,21 +2,47 @@
  * What the scheduler counts for the detectors while it works: sums that only grow, so that any two instants tell what
  * happened between them. Adding is a few additions, without allocation; everything else is done once per sample.
  */
+import { type NumberRow, NumberRows } from '../../base/number-rows.ts';
 import type { DurationUs, MonoUs, RefUs } from '../../base/units.ts';
 import { PACE_STEPS, paceStep } from './pace-steps.ts';
 import { StageTally } from './stage-tally.ts';
 import { type ServedTask, TenantPaces } from './tenant-pace.ts';
 
+const COUNT = 0;
+const SUM = 1;
+const SQUARES = 2;
+const INFLIGHT = 3;
+export const TALLY_WIDTH = 4;
+const SUMS: NumberRows = new NumberRows(TALLY_WIDTH);
+
 /** Sums over logarithms: means and spreads of quantities that multiply, whatever the sizes. */
 export class LogSums {
-  count = 0;
-  sum = 0;
-  squares = 0;
+  protected readonly cells: Float64Array;
+  protected readonly at: number;
+
+  /** It is given a row of zeros where its owner keeps more numbers beside it. */
+  constructor({ cells, at }: NumberRow = SUMS.next()) {
+    this.cells = cells;
+    this.at = at;
+  }
+
+  get count(): number {
+    return this.cells[this.at + COUNT] as number;
+  }
+
+  get sum(): number {
+    return this.cells[this.at + SUM] as number;
+  }
+
+  get squares(): number {
+    return this.cells[this.at + SQUARES] as number;
+  }
 
   add(ln: number): void {
-    this.count += 1;
-    this.sum += ln;
-    this.squares += ln * ln;
+    const { cells, at } = this;
+    cells[at + COUNT] = (cells[at + COUNT] as number) + 1;
+    cells[at + SUM] = (cells[at + SUM] as number) + ln;
+    cells[at + SQUARES] = (cells[at + SQUARES] as number) + ln * ln;
   }
 }
 
@@ -65,42 +91,96 @@ export class ClassTally {
 }
 
 /** How one model runs on one node: service time over work, as logarithms. */
-export class ModelPace {
-  readonly sums: LogSums = new LogSums();
+export class ModelPace extends LogSums {
   /** Tasks beside each other, itself included, summed over the same tasks. */
-  inflight = 0;
+  get inflight(): number {
+    return this.cells[this.at + INFLIGHT] as number;
+  }
 
-  add(ln: number, inflight: number): void {
-    this.sums.add(ln);
-    this.inflight += inflight;
+  note(ln: number, inflight: number): void {
+    this.add(ln);
+    const at = this.at + INFLIGHT;
+    this.cells[at] = (this.cells[at] as number) + inflight;
   }
 }
 
 /** Models of one node whose pace is kept apart. */
 export const PACES_PER_NODE_MAX = 16;
 
+const STARTED = 0;
+const STARTED_WORK_US = 1;
+const SERVED = 2;
+const SERVED_WORK_US = 3;
+const ELAPSED_US = 4;
+const PREDICTIONS = 5;
+const NODES: NumberRows = new NumberRows(8);
+
+/** What each attempt changes lies in a row. */
 export class NodeTally {
-  started = 0;
-  startedWorkUs: RefUs = 0;
-  served = 0;
-  servedWorkUs: RefUs = 0;
+  readonly #cells: Float64Array;
+  readonly #at: number;
   /** Attempts that speak against the node; a refusal for lack of room is counted apart. */
   failed = 0;
   refused = 0;
-  /** Time of all attempts that ended, from their decision on. */
-  elapsedUs: DurationUs = 0;
   /** How often it left the state of being at work, or came back to it. */
   flips = 0;
   /** Actual over predicted time, as logarithms. */
-  readonly predictions: LogSums = new LogSums();
+  readonly predictions: LogSums;
   readonly paces: Map<string, ModelPace> = new Map();
 
-  /** Where the model's pace is counted, or null beyond the bound. */
-  paceOf(model: string): ModelPace | null {
+  constructor() {
+    const { cells, at } = NODES.next();
+    this.#cells = cells;
+    this.#at = at;
+    this.predictions = new LogSums({ cells, at: at + PREDICTIONS });
+  }
+
+  get started(): number {
+    return this.#cells[this.#at + STARTED] as number;
+  }
+
+  get startedWorkUs(): RefUs {
+    return this.#cells[this.#at + STARTED_WORK_US] as number;
+  }
+
+  get served(): number {
+    return this.#cells[this.#at + SERVED] as number;
+  }
+
+  get servedWorkUs(): RefUs {
+    return this.#cells[this.#at + SERVED_WORK_US] as number;
+  }
+
+  /** Time of all attempts that ended, from their decision on. */
+  get elapsedUs(): DurationUs {
+    return this.#cells[this.#at + ELAPSED_US] as number;
+  }
+
+  noteStarted(workUs: RefUs): void {
+    this.#add(STARTED, 1);
+    this.#add(STARTED_WORK_US, workUs);
+  }
+
+  noteServed(workUs: RefUs): void {
+    this.#add(SERVED, 1);
+    this.#add(SERVED_WORK_US, workUs);
+  }
+
+  noteEnded(elapsedUs: DurationUs): void {
+    this.#add(ELAPSED_US, elapsedUs);
+  }
+
+  #add(place: number, value: number): void {
+    const at = this.#at + place;
+    this.#cells[at] = (this.#cells[at] as number) + value;
+  }
+
+  /** Where the model's pace is counted, or null beyond the bound; a new one in the row of zeros that is offered. */
+  paceOf(model: string, row: NumberRow): ModelPace | null {
     const known = this.paces.get(model);
     if (known !== undefined) return known;
     if (this.paces.size >= PACES_PER_NODE_MAX) return null;
-    const pace = new ModelPace();
+    const pace = new ModelPace(row);
     this.paces.set(model, pace);
     return pace;
   }
