@@ -64,7 +64,7 @@ export class JournalWorld extends CheckedScheduler {
     readonly file: string;
     readonly number: number;
   }[] {
-    return Buffer.from(this.encoder.take())
+    return Buffer.from(this.encoder.take().text)
       .toString()
       .split('\n')
       .slice(0, -1)

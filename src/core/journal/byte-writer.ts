@@ -8,6 +8,8 @@ const DIGITS_MAX = 10;
 /** Beyond it a number is no small integer to the engine; its own conversion does it. */
 const SMALL_MAX = 2 ** 31;
 const ZERO = 48;
+/** Of one unit of a text; a character of two units takes four bytes. */
+const UTF8_BYTES_MAX = 3;
 
 export class ByteWriter {
   #bytes = new Uint8Array(CAPACITY_MIN);
@@ -32,10 +34,30 @@ export class ByteWriter {
     this.#length = at;
   }
 
+  /** By hand, since the core knows no platform. */
   text(text: string): void {
-    const encoded = encodeUtf8(text);
-    this.#room(encoded.length).set(encoded, this.#length);
-    this.#length += encoded.length;
+    const bytes = this.#room(UTF8_BYTES_MAX * text.length);
+    let at = this.#length;
+    for (let index = 0; index < text.length; index++) {
+      const code = text.codePointAt(index) as number;
+      if (code < 0x80) {
+        bytes[at++] = code;
+        continue;
+      }
+      if (code < 0x800) bytes[at++] = 0xc0 | (code >> 6);
+      else {
+        if (code < 0x10000) bytes[at++] = 0xe0 | (code >> 12);
+        else {
+          // It is two units of the text.
+          index += 1;
+          bytes[at++] = 0xf0 | (code >> 18);
+          bytes[at++] = 0x80 | ((code >> 12) & 63);
+        }
+        bytes[at++] = 0x80 | ((code >> 6) & 63);
+      }
+      bytes[at++] = 0x80 | (code & 63);
+    }
+    this.#length = at;
   }
 
   /** A number as JSON; what JSON has no word for as a text. */
@@ -65,23 +87,4 @@ export class ByteWriter {
     }
     return this.#bytes;
   }
-}
-
-/** By hand, since the core knows no platform; texts that are not ASCII are few here. */
-function encodeUtf8(text: string): Uint8Array {
-  const bytes: number[] = [];
-  for (const char of text) {
-    const code = char.codePointAt(0) as number;
-    if (code < 0x80) bytes.push(code);
-    else if (code < 0x800) bytes.push(0xc0 | (code >> 6), 0x80 | (code & 63));
-    else if (code < 0x10000) bytes.push(0xe0 | (code >> 12), 0x80 | ((code >> 6) & 63), 0x80 | (code & 63));
-    else
-      bytes.push(
-        0xf0 | (code >> 18),
-        0x80 | ((code >> 12) & 63),
-        0x80 | ((code >> 6) & 63),
-        0x80 | (code & 63),
-      );
-  }
-  return Uint8Array.from(bytes);
 }

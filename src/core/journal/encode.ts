@@ -1,44 +1,59 @@
-/** Writes the lines of a journal; see format.ts. A class, since every event of the gateway passes it. */
+/**
+ * Writes the lines of a journal; see format.ts. What happens is taken down in rows, and their lines are made together. A class,
+ * since every event of the gateway passes it.
+ */
 import type { MonoUs, NodeId, TaskId } from '../../base/units.ts';
-import { asksNothing } from '../placement/eligibility.ts';
-import type { Needs } from '../request/needs.ts';
-import type { AttemptResult } from '../request/outcome.ts';
-import type { RequestShape, TaskSpec, Usage } from '../request/task.ts';
+import type { RequestShape, Usage } from '../request/task.ts';
 import type { SchedulerEvent } from '../scheduler/events.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { DECISION_KINDS, type DecisionKind } from './decision.ts';
 import { ACCOUNT_NAMES, JOURNAL_NAMES_MAX, type JournalHead, type JournalSample } from './format.ts';
+import { exactJson, FLAG, FORM, JournalRows, ROW, TOLD } from './journal-rows.ts';
 
 /** Texts of decisions that are quoted once: reasons and states are few, hints are not. */
 const QUOTED_MAX = 1_024;
 const QUOTED_CHARS_MAX = 32;
 
+/** Cells of a row behind its kind. */
+const SUBMIT_CELLS = 11;
+const SHAPE_CELLS = 7;
+const COUNT_CELLS = 3;
+
+export interface JournalText {
+  readonly text: Uint8Array;
+  readonly lines: number;
+}
+
 export class JournalEncoder {
+  readonly #rows = new JournalRows();
   readonly #out = new ByteWriter();
   #lines = 0;
   #at: MonoUs = 0;
+  /** Where the next number and the next text are read. */
+  #cell = 0;
+  #text = 0;
   readonly #names = new Map<string, number>();
   readonly #quoted = new Map<string, string>();
   readonly #kinds: ReadonlyMap<DecisionKind, number> = new Map(
     DECISION_KINDS.map((kind, index) => [kind, index]),
   );
 
-  /** What was written since it was last taken. */
-  take(): Uint8Array {
+  /** What happened since it was last taken. */
+  take(): JournalText {
+    this.#write();
+    const lines = this.#lines;
     this.#lines = 0;
-    return this.#out.take();
+    return { text: this.#out.take(), lines };
   }
 
+  /** Of the lines that are made already; what waits in rows is bounded. */
   get bytes(): number {
     return this.#out.length;
   }
 
-  get lines(): number {
-    return this.#lines;
-  }
-
   /** Begins a segment: names and instants are told anew. */
   head(head: JournalHead): void {
+    this.#write();
     this.#names.clear();
     this.#at = head.at;
     this.#json(head);
@@ -46,71 +61,23 @@ export class JournalEncoder {
   }
 
   event(event: SchedulerEvent, at: MonoUs): void {
-    switch (event.kind) {
-      case 'submit':
-        return this.#submit(event.task, at);
-      case 'cancel':
-        return this.#task('["c",', event.taskId, at);
-      case 'attempt-sent':
-        return this.#task('["t",', event.taskId, at);
-      case 'attempt-first-byte':
-        return this.#task('["b",', event.taskId, at);
-      case 'attempt-ended':
-        this.#begin('["r",', at);
-        this.#next(event.taskId);
-        this.#result(event.result);
-        return this.#end(']\n');
-      case 'tick':
-        this.#begin('["k",', at);
-        return this.#end(']\n');
-      default:
-        this.#begin('["e",', at);
-        this.#out.ascii(',');
-        this.#json(event);
-        return this.#end(']\n');
-    }
+    this.#room().event(event, at);
   }
 
   learn(model: string, shape: RequestShape, usage: Usage): void {
-    const name = this.#name(model);
-    const out = this.#out;
-    out.ascii('["l",');
-    this.#put(name);
-    out.ascii(',[');
-    out.number(shape.promptBytes);
-    this.#next(shape.outputTokensMax);
-    this.#next(shape.images);
-    this.#next(shape.steps);
-    this.#next(shape.pixelsPerImage);
-    this.#next(shape.statedWorkUs);
-    out.ascii(shape.hasNoOutput === true ? ',1],' : ',0],');
-    this.#usage(usage);
-    this.#end(']\n');
+    this.#room().learn(model, shape, usage);
   }
 
   fingerprint(taskId: TaskId, salted: string): void {
-    this.#out.ascii('["f",');
-    this.#out.number(taskId);
-    this.#out.ascii(',');
-    this.#json(salted);
-    this.#end(']\n');
+    this.#room().fingerprint(taskId, salted);
   }
 
   decision(kind: DecisionKind, taskId: TaskId, nodeId: NodeId, what: string): void {
-    const name = nodeId === '' ? 0 : this.#name(nodeId);
-    this.#out.ascii('["d",');
-    this.#out.number(this.#kinds.get(kind) as number);
-    this.#next(taskId);
-    if (nodeId !== '' || what !== '') {
-      this.#out.ascii(',');
-      this.#put(name);
-      this.#out.ascii(',');
-      this.#quote(what);
-    }
-    this.#end(']\n');
+    this.#room().decision(this.#kinds.get(kind) as number, taskId, nodeId, what);
   }
 
   sample({ at, events, decisions, hash, accounts }: JournalSample): void {
+    this.#write();
     const counts = ACCOUNT_NAMES.map((name) => accounts[name]).join(',');
     this.#begin('["h",', at);
     this.#out.ascii(`,${events},${decisions},"${hash}",[${counts}]`);
@@ -118,17 +85,79 @@ export class JournalEncoder {
   }
 
   close(at: MonoUs): void {
+    this.#write();
     this.#begin('["q",', at);
     this.#end(']\n');
   }
 
-  #submit(task: TaskSpec, at: MonoUs): void {
-    const className = this.#name(task.className);
-    const tenant = this.#name(task.tenant);
-    const model = this.#name(task.model);
+  #room(): JournalRows {
+    if (this.#rows.isFull) this.#write();
+    return this.#rows;
+  }
+
+  /** Makes the lines of all rows. */
+  #write(): void {
+    const rows = this.#rows;
+    const end = rows.cellCount;
+    this.#cell = 0;
+    this.#text = 0;
+    while (this.#cell < end) this.#row(this.#take());
+    rows.clear();
+  }
+
+  #row(kind: number): void {
+    switch (kind) {
+      case ROW.submit:
+        return this.#submit();
+      case ROW.cancel:
+        return this.#task('["c",');
+      case ROW.sent:
+        return this.#task('["t",');
+      case ROW.firstByte:
+        return this.#task('["b",');
+      case ROW.ended:
+        return this.#ended();
+      case ROW.tick:
+        this.#begin('["k",', this.#take());
+        return this.#end(']\n');
+      case ROW.other:
+        this.#begin('["e",', this.#take());
+        this.#out.ascii(',');
+        this.#out.text(this.#takeText());
+        return this.#end(']\n');
+      case ROW.learn:
+        return this.#learn();
+      case ROW.fingerprint:
+        this.#out.ascii('["f",');
+        this.#out.number(this.#take());
+        this.#out.ascii(',');
+        this.#json(this.#takeText());
+        return this.#end(']\n');
+      default:
+        return this.#decision();
+    }
+  }
+
+  #take(): number {
+    return this.#rows.cells[this.#cell++] as number;
+  }
+
+  #takeText(): string {
+    return this.#rows.texts[this.#text++] as string;
+  }
+
+  #submit(): void {
+    const className = this.#name(this.#takeText());
+    const tenant = this.#name(this.#takeText());
+    const model = this.#name(this.#takeText());
     const out = this.#out;
+    const { cells } = this.#rows;
+    const from = this.#cell;
+    this.#cell += SUBMIT_CELLS;
+    const at = cells[from] as number;
+    const flags = cells[from + 6] as number;
     this.#begin('["s",', at);
-    this.#next(task.id);
+    this.#next(cells[from + 1] as number);
     out.ascii(',');
     this.#put(className);
     out.ascii(',');
@@ -136,33 +165,96 @@ export class JournalEncoder {
     out.ascii(',');
     this.#put(model);
     out.ascii(',');
-    this.#needs(task.needs);
-    this.#next(task.workUs);
-    this.#next(task.firstByteWorkUs);
-    this.#next(task.bytes);
+    if ((flags & FLAG.needs) === 0) out.number(cells[from + 10] as number);
+    else out.text(this.#takeText());
+    for (let cell = from + 2; cell < from + 5; cell++) this.#next(cells[cell] as number);
     out.ascii(',');
-    this.#instant(task.deadlineAt, at);
-    this.#next((task.deadlineWished ? 1 : 0) + (task.stream ? 2 : 0));
-    this.#next(task.tokens ?? 0);
-    this.#next(task.promptTokens ?? 0);
-    this.#next(task.retryCount ?? 0);
-    if (task.alternatives !== undefined || task.prefix !== undefined) this.#rest(task);
+    this.#instant(cells[from + 5] as number, at);
+    this.#next(flags & (FLAG.deadlineWished | FLAG.stream));
+    for (let cell = from + 7; cell < from + 10; cell++) this.#next(cells[cell] as number);
+    if (flags >= FLAG.alternatives) this.#rest(flags);
     this.#end(']\n');
   }
 
-  #rest({ alternatives, prefix }: TaskSpec): void {
-    this.#out.ascii(',');
-    if (alternatives === undefined) this.#out.ascii('0');
-    else this.#json(alternatives);
-    if (prefix === undefined) return this.#out.ascii(',0');
-    this.#out.ascii(',[');
-    this.#out.number(prefix.workUsPerBlock);
-    this.#out.ascii(`,[${prefix.blocks.join(',')}]]`);
+  #rest(flags: number): void {
+    const out = this.#out;
+    out.ascii(',');
+    out.text((flags & FLAG.alternatives) === 0 ? '0' : this.#takeText());
+    out.ascii(',');
+    out.ascii((flags & FLAG.prefix) === 0 ? '0' : this.#takeText());
   }
 
-  #task(code: string, taskId: TaskId, at: MonoUs): void {
-    this.#begin(code, at);
-    this.#next(taskId);
+  #task(code: string): void {
+    this.#begin(code, this.#take());
+    this.#next(this.#take());
+    this.#end(']\n');
+  }
+
+  #ended(): void {
+    const out = this.#out;
+    this.#begin('["r",', this.#take());
+    this.#next(this.#take());
+    const form = this.#take();
+    const told = this.#rows.cells[this.#cell] as number;
+    out.ascii(',');
+    if (form === FORM.other) out.text(this.#takeText());
+    else if (form !== FORM.ok || told === 0) out.number(form);
+    if (told === 0) this.#cell += COUNT_CELLS + 1;
+    else {
+      out.ascii('[');
+      this.#counts();
+      out.ascii(',');
+      const silenceUs = this.#take();
+      if ((told & TOLD.silence) === 0) out.ascii('null');
+      else out.number(silenceUs);
+      out.ascii(']');
+    }
+    this.#end(']\n');
+  }
+
+  #learn(): void {
+    const name = this.#name(this.#takeText());
+    const out = this.#out;
+    out.ascii('["l",');
+    this.#put(name);
+    out.ascii(',[');
+    out.number(this.#take());
+    for (let field = 1; field < SHAPE_CELLS; field++) this.#next(this.#take());
+    out.ascii('],');
+    this.#counts();
+    this.#end(']\n');
+  }
+
+  /** A usage, as far as it was told. */
+  #counts(): void {
+    const out = this.#out;
+    const told = this.#take();
+    const promptTokens = this.#take();
+    const outputTokens = this.#take();
+    if ((told & TOLD.usage) === 0) return out.ascii('null');
+    out.ascii('[');
+    if ((told & TOLD.promptTokens) === 0) out.ascii('null');
+    else out.number(promptTokens);
+    out.ascii(',');
+    if ((told & TOLD.outputTokens) === 0) out.ascii('null');
+    else out.number(outputTokens);
+    out.ascii(']');
+  }
+
+  #decision(): void {
+    const nodeId = this.#takeText();
+    const what = this.#takeText();
+    const out = this.#out;
+    const name = nodeId === '' ? 0 : this.#name(nodeId);
+    out.ascii('["d",');
+    out.number(this.#take());
+    this.#next(this.#take());
+    if (nodeId !== '' || what !== '') {
+      out.ascii(',');
+      this.#put(name);
+      out.ascii(',');
+      this.#quote(what);
+    }
     this.#end(']\n');
   }
 
@@ -187,46 +279,6 @@ export class JournalEncoder {
   #instant(at: MonoUs, base: MonoUs): void {
     if (Number.isSafeInteger(at) && Number.isSafeInteger(base)) this.#out.number(at - base);
     else this.#out.ascii(`"${at}"`);
-  }
-
-  #result(result: AttemptResult): void {
-    const out = this.#out;
-    if (result.kind === 'declined') return out.ascii(',1');
-    if (result.kind === 'aborted' && result.passed === undefined) return out.ascii(',2');
-    if (result.kind !== 'ok') {
-      out.ascii(',');
-      return this.#json(result);
-    }
-    const { usage, silenceUs } = result;
-    if (usage === undefined && silenceUs === undefined) return out.ascii(',0');
-    out.ascii(',[');
-    if (usage === undefined) out.ascii('null');
-    else this.#usage(usage);
-    out.ascii(',');
-    if (silenceUs === undefined) out.ascii('null]');
-    else {
-      out.number(silenceUs);
-      out.ascii(']');
-    }
-  }
-
-  #usage({ promptTokens, outputTokens }: Usage): void {
-    this.#out.ascii('[');
-    if (promptTokens === undefined) this.#out.ascii('null');
-    else this.#out.number(promptTokens);
-    if (outputTokens === undefined) return this.#out.ascii(',null]');
-    this.#next(outputTokens);
-    this.#out.ascii(']');
-  }
-
-  /** Most requests state a length and nothing else. */
-  #needs(needs: Needs): void {
-    if (asksNothing(needs)) return this.#out.ascii('0');
-    const { contextTokens, capabilities, lora, pixels, embeddingSize, zone } = needs;
-    const isLength =
-      capabilities.length === 0 && lora === '' && pixels === 0 && embeddingSize === 0 && zone === '';
-    if (isLength) this.#out.number(contextTokens);
-    else this.#json(needs);
   }
 
   /** The name's number, told in a line before its first use; the name itself beyond the bound. */
@@ -259,11 +311,4 @@ export class JournalEncoder {
   #json(value: unknown): void {
     this.#out.text(exactJson(value));
   }
-}
-
-/** JSON that keeps infinities and what is no number: `{"$number": "Infinity"}`. */
-function exactJson(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) =>
-    typeof part === 'number' && !Number.isFinite(part) ? { $number: String(part) } : part,
-  );
 }

@@ -168,15 +168,14 @@ export class JournalRecorder extends DecisionSink {
   }
 
   #flush(): void {
-    const { lines, bytes } = this.#encoder;
-    if (bytes === 0) return;
-    const text = this.#encoder.take();
+    const { text, lines } = this.#encoder.take();
+    if (lines === 0) return;
     if (!this.#options.store.append(text, lines)) {
       this.#dropped += lines;
       this.#isRecording = false;
       return;
     }
-    this.#segmentBytes += bytes;
+    this.#segmentBytes += text.length;
     if (this.#segmentBytes >= this.#options.segmentBytesMax && this.#options.store.nextSegment())
       this.#begin();
   }

@@ -75,11 +75,11 @@ describe('replayJournal', () => {
       },
     });
     // The recorded scheduler had these before; the journal's head tells them.
-    const head = Buffer.from(world.encoder.take()).toString().trimEnd();
+    const head = Buffer.from(world.encoder.take().text).toString().trimEnd();
     world.apply({ kind: 'node-registered', node: nodeSpec('n0') });
     world.submit(taskSpec(1));
     // What is gone told the names that the rest goes on to use.
-    const gone = Buffer.from(world.encoder.take()).toString().split('\n');
+    const gone = Buffer.from(world.encoder.take().text).toString().split('\n');
     const names = gone.filter((text) => text.startsWith('["n",'));
     for (let id = 2; id <= 6; id++) world.submit(taskSpec(id));
     for (let id = 1; id <= 6; id++) {
