@@ -1,12 +1,40 @@
-/** Mutants of the rules about retries and about the time that a refusal tells; see `list.ts`. */
+/** Mutants of the rules about standing queues, retries and about the time that a refusal tells; see `list.ts`. */
 import { IDEMPOTENCY_MUTANTS } from './idempotency.ts';
 import type { Mutant } from './mutant.ts';
 
 const CORE = 'src/core';
 const RETRY_SHED = `${CORE}/admission/retry-shed.test.ts`;
+const STANDING_QUEUE = `${CORE}/admission/standing-queue.test.ts`;
 const RETRY_MARKS = `${CORE}/admission/retry-marks.test.ts`;
 
 export const RETRY_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'keep-a-standing-queue-as-long-as-a-burst',
+    invariant: 0,
+    file: `${CORE}/admission/feasibility.ts`,
+    original: 'return wholeUs * keptShareOf(',
+    mutated: 'return wholeUs + 0 * keptShareOf(',
+    killer: STANDING_QUEUE,
+    titles: 'the queue of a flow > is kept short',
+  },
+  {
+    name: 'take-a-burst-for-an-overload',
+    invariant: 0,
+    file: `${CORE}/admission/standing-queue.ts`,
+    original: 'isRefused ? Math.min(at.now - flow.arrivedAt, memoryUs / QUEUES_REMEMBERED) : 0',
+    mutated: 'isRefused ? memoryUs / QUEUES_REMEMBERED : 0',
+    killer: STANDING_QUEUE,
+    titles: 'the queue of a flow > holds each of several bursts',
+  },
+  {
+    name: 'keep-a-queue-short-until-somebody-comes',
+    invariant: 6,
+    file: `${CORE}/admission/standing-queue.ts`,
+    original: '(memoryUs + at.now - flow.arrivedAt)',
+    mutated: 'memoryUs',
+    killer: STANDING_QUEUE,
+    titles: 'the queue of a flow > may be long again',
+  },
   {
     name: 'let-retries-wait-as-long-as-first-attempts',
     invariant: 0,

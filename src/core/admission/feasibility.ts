@@ -2,12 +2,13 @@
  * How long work would wait: capacity of a lane, share of a flow, and the gate that refuses before a queue forms
  * which its deadline could not survive.
  */
-import type { DurationUs, MonoUs, Rate, RefUs } from '../../base/units.ts';
+import type { DurationUs, Rate, RefUs } from '../../base/units.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Flow } from '../queue/flow.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
+import { type At, keptShareOf } from './standing-queue.ts';
 
 /** Rate of the lane's open nodes; a pool that several backlogged lanes share counts in equal parts. O(pools). */
 export function laneCapacity(lane: Lane): Rate {
@@ -48,15 +49,25 @@ export function laneDrainUs(lane: Lane): DurationUs {
  * for a moment, and a refusal would cost its users more than that moment. A lesser task may wait longer than a whole one:
  * it is there because whole ones are refused already.
  */
-export function gateUs(task: TaskRecord, now: MonoUs, config: SchedulerConfig): DurationUs {
+function wholeGateUs(task: TaskRecord, { now, config }: At): DurationUs {
   const { flowWaitDeadlineShare, flowWaitMsMax } = config.admission;
   const byDeadlineUs = (task.deadlineAt - now) * flowWaitDeadlineShare;
   const limitUs = isOfFirstClass(task, config) ? byDeadlineUs : Math.min(byDeadlineUs, flowWaitMsMax * 1_000);
   return task.alternative < 0 ? limitUs : limitUs * config.degrade.flowWaitTimes;
 }
 
+/**
+ * The gate in force: the whole one, or what is left of it while the flow's queue stands. Where nothing of the flow waits, one
+ * may, however little is left. Lesser answers keep theirs: that whole ones are refused is why they come.
+ */
+export function gateUs(lane: Lane, task: TaskRecord, at: At): DurationUs {
+  const wholeUs = wholeGateUs(task, at);
+  if (task.alternative >= 0) return wholeUs;
+  return wholeUs * keptShareOf(lane.flowHere(task.flow), at);
+}
+
 /** Of the most important class, where there are several. */
-export function isOfFirstClass(task: TaskRecord, config: SchedulerConfig): boolean {
+export function isOfFirstClass(task: TaskRecord, config: Pick<SchedulerConfig, 'classes'>): boolean {
   return task.flow.classRecord.index === 0 && config.classes.length > 1;
 }
 

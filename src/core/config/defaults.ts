@@ -72,6 +72,7 @@ export function defaultBounds(memoryLimitBytes: Bytes = 0): BoundsConfig {
 export const DEFAULT_ADMISSION: AdmissionConfig = Object.freeze({
   flowWaitMsMax: defaultOf('admission.flowWaitMsMax'),
   flowWaitDeadlineShare: defaultOf('admission.flowWaitDeadlineShare'),
+  refusedShareMax: defaultOf('admission.refusedShareMax'),
   deadlineMsMin: defaultOf('admission.deadlineMsMin'),
   deadlineMsMax: defaultOf('admission.deadlineMsMax'),
   serviceTimesMin: defaultOf('admission.serviceTimesMin'),

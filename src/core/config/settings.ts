@@ -23,7 +23,7 @@ export type { Setting } from './setting.ts';
 export type SettingPath =
   | 'seed'
   | `bounds.${'tasksMax' | 'bytesMax' | 'workMsMax' | 'classShareMax' | 'tenantShareMax'}`
-  | `admission.${'flowWaitMsMax' | 'flowWaitDeadlineShare' | 'deadlineMsMin' | 'deadlineMsMax' | 'serviceTimesMin' | 'marginMin' | 'marginMax'}`
+  | `admission.${'flowWaitMsMax' | 'flowWaitDeadlineShare' | 'refusedShareMax' | 'deadlineMsMin' | 'deadlineMsMax' | 'serviceTimesMin' | 'marginMin' | 'marginMax'}`
   | `placement.${'heldMax' | 'nearTieRatio' | 'drainMsMax' | 'healthMin' | 'exploreEveryMs' | 'swapMs' | 'cacheUseMax' | 'cacheUseResume' | 'slotsDefault' | 'batchSlotsMax' | 'prefixBlockBytes'}`
   | `health.${'heartbeatMs' | 'suspectAfterMs' | 'reconcileMs' | 'suspectLeaseMs' | 'ejectMs' | 'ejectMsMax' | 'refusedMs' | 'slowStartTasks'}`
   | 'degrade.flowWaitTimes'
@@ -97,6 +97,10 @@ const ADMISSION = {
   'admission.flowWaitDeadlineShare': real(0.25, 'ratio', PART, [
     'The lesser of this part of the deadline and flowWaitMsMax opens the gate.',
     'experiment, as above',
+  ]),
+  'admission.refusedShareMax': real(0.2, 'ratio', PART, [
+    'A flow of which more is refused, over four times flowWaitMsMax, has a shorter queue: such a queue stands, and is no burst. 1 shortens none.',
+    'experiment: users after an overload against the first class at twice the capacity; with 0.1 neither is better',
   ]),
   'admission.deadlineMsMin': whole(
     1,

@@ -56,6 +56,8 @@ export interface AdmissionConfig {
   /** The gate per flow refuses when its queue would take longer than the lesser of the two. */
   readonly flowWaitMsMax: DurationMs;
   readonly flowWaitDeadlineShare: Ratio;
+  /** A flow of which more is refused keeps less of that. */
+  readonly refusedShareMax: Ratio;
   /** Bounds on a deadline that a client may ask for; outside is a bad request. */
   readonly deadlineMsMin: DurationMs;
   readonly deadlineMsMax: DurationMs;

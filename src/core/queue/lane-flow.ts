@@ -4,7 +4,7 @@
  */
 import { HeapSlot } from '../../base/keyed-heap.ts';
 import { NumberRows } from '../../base/number-rows.ts';
-import type { MonoUs, RefUs } from '../../base/units.ts';
+import type { MonoUs, Ratio, RefUs } from '../../base/units.ts';
 import { DeadlineHeap, type DeadlineRows } from './deadline-heap.ts';
 import type { Flow, ServedCounter } from './flow.ts';
 import type { Lane, LaneClass } from './lane.ts';
@@ -15,6 +15,8 @@ const LAST_TAG = 1;
 const OFFSET = 2;
 const SCANNED = 3;
 const PROMISED_UNTIL = 4;
+const REFUSED_SHARE = 5;
+const ARRIVED_AT = 6;
 const ROWS: NumberRows = new NumberRows(8);
 
 /** Size octaves of a flow are told apart by the power of two of its work in milliseconds, up to 2^30. */
@@ -102,6 +104,24 @@ export class LaneFlow {
 
   set promisedUntil(value: MonoUs) {
     this.#cells[this.#at + PROMISED_UNTIL] = value;
+  }
+
+  /** Share of its arrivals that the gate refused, as of the last one; see admission/standing-queue.ts. */
+  get refusedShare(): Ratio {
+    return this.#cells[this.#at + REFUSED_SHARE] as number;
+  }
+
+  set refusedShare(value: Ratio) {
+    this.#cells[this.#at + REFUSED_SHARE] = value;
+  }
+
+  /** When the last task came to the gate. */
+  get arrivedAt(): MonoUs {
+    return this.#cells[this.#at + ARRIVED_AT] as number;
+  }
+
+  set arrivedAt(value: MonoUs) {
+    this.#cells[this.#at + ARRIVED_AT] = value;
   }
 
   get tag(): number {

@@ -72,7 +72,7 @@ function isTooLate(state: SchedulerState, lane: Lane, task: TaskRecord): boolean
  */
 function isFlowOverloaded(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
   if (state.gates.isOn('flow-wait')) return false;
-  return flowWaitUs(lane, task.flow, task.workUs) > gateUs(task, state.now, state.config);
+  return flowWaitUs(lane, task.flow, task.workUs) > gateUs(lane, task, state);
 }
 
 /**

@@ -24,7 +24,7 @@ export function retryHint(state: SchedulerState, lane: Lane, task: TaskRecord): 
   if (toldUs > 0) return { retryable: true, afterUs: toldUs };
   task.isTold = gates.isWatching('retry-shed');
   const laneFlow = lane.flowHere(task.flow);
-  const limitUs = gateUs(task, task.submittedAt, state.config);
+  const limitUs = gateUs(lane, task, { now: task.submittedAt, config: state.config });
   const freeUs = Math.max(0, lane.queuedUsOf(task.flow) / rate - PROMISED_SHARE * limitUs);
   const waitUs = laneFlow === undefined ? freeUs : nextPlaceUs(laneFlow, freeUs, now);
   return { retryable: true, afterUs: Math.max(1, Math.round(waitUs)) };

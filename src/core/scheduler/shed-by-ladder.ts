@@ -54,7 +54,7 @@ function hasShortQueue(state: SchedulerState, lane: Lane, task: TaskRecord): boo
   const standing = (task.standing ??= standingOf(task, state.retryMarks, state.gates, state.now));
   if (standing !== 'first') return standing === 'invited';
   const share = waitShareOf(standing, lane.flowHere(task.flow), state.now) * state.config.ladder.waitShare;
-  return flowWaitUs(lane, task.flow) <= share * gateUs(task, state.now, state.config);
+  return flowWaitUs(lane, task.flow) <= share * gateUs(lane, task, state);
 }
 
 function told(state: SchedulerState, task: TaskRecord, stage: LadderStage): string {

@@ -4,6 +4,7 @@
  */
 import { bestServiceUs, flowWaitUs, gateUs, isOfFirstClass } from '../admission/feasibility.ts';
 import { waitShareOf } from '../admission/retry-shed.ts';
+import { noteArrival, standingCause } from '../admission/standing-queue.ts';
 import { isReplaceable } from '../degrade/alternative.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import { Reservation } from '../limits/index.ts';
@@ -102,18 +103,26 @@ function enterLane(state: SchedulerState, lane: Lane, task: TaskRecord): Rejecti
     return doubtful === null ? TOO_SLOW : admit(state, lane, task, doubtful);
   }
   const claimed = claimPastGate(state, lane, task);
+  noteAtGate(state, lane, task, typeof claimed === 'string');
   expectDoneAt(task, task.submittedAt + task.etaUs + bestUs);
   if (task.standing === 'invited') bookReturn(state, typeof claimed !== 'string');
   if (claimed === 'shed') return { ...rejection('shed', retryHint(state, lane, task)), cause: SHED_CAUSE };
   if (claimed === 'refused') {
     lane.saturatedUntil = state.now + admission.flowWaitMsMax * 1_000;
     task.flow.refusedUntil = lane.saturatedUntil;
-    return rejection('deadline-infeasible', retryHint(state, lane, task));
+    return refusedAtGate(state, lane, task);
   }
   if (claimed !== null) return admit(state, lane, task, claimed);
   const way = makeWay(state, lane, task);
   if (way === 'refused') return rejection('queue-full', retryHint(state, lane, task));
   return admit(state, lane, task, way);
+}
+
+/** The cause is told only where the gate is not the usual one, which the configuration tells. */
+function refusedAtGate(state: SchedulerState, lane: Lane, task: TaskRecord): Rejection {
+  const refusal = rejection('deadline-infeasible', retryHint(state, lane, task));
+  const cause = standingCause(lane.flowHere(task.flow), state);
+  return cause === '' || task.alternative >= 0 ? refusal : { ...refusal, cause };
 }
 
 function admit(state: SchedulerState, lane: Lane, task: TaskRecord, claimed: NodeRecord | null): null {
@@ -173,7 +182,7 @@ function claimPastGate(
   task: TaskRecord,
 ): NodeRecord | null | 'refused' | 'shed' {
   const standing = (task.standing ??= tallyStanding(state, task));
-  const limitUs = gateUs(task, state.now, state.config);
+  const limitUs = gateUs(lane, task, state);
   const waitUs = flowWaitUs(lane, task.flow);
   expectDoneAt(task, state.now + waitUs);
   const isExempt = isOfFirstClass(task, state.config) || task.alternative >= 0;
@@ -191,6 +200,13 @@ function claimPastGate(
     if (waitUs <= limitUs) return null;
   }
   return state.gates.refuses('flow-wait') ? 'refused' : null;
+}
+
+/** Where the gate refuses nothing, no queue is shortened. */
+function noteAtGate(state: SchedulerState, lane: Lane, task: TaskRecord, isRefused: boolean): void {
+  const laneFlow = lane.flowHere(task.flow);
+  if (laneFlow !== undefined && task.alternative < 0 && state.gates.isOn('flow-wait'))
+    noteArrival(laneFlow, isRefused, state);
 }
 
 function reject(state: SchedulerState, spec: TaskSpec, refusal: Rejection): void {

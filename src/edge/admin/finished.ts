@@ -243,12 +243,13 @@ export const REASONS: Readonly<Record<string, ReasonRow>> = Object.freeze({
 const UNKNOWN_REASON: ReasonRow = { detail: ({ reason }) => reason, unblock: () => '' };
 
 /** The gate per flow with both of its numbers: what waited, and how much was let wait. */
-function flowGate(ended: Ended, { admission }: SchedulerConfig): string {
+function flowGate(ended: Ended, { admission, classes }: SchedulerConfig): string {
   const { facts, className, tenant } = ended;
   const shareMs = facts.deadlineMs * admission.flowWaitDeadlineShare;
-  const limitMs = Math.min(shareMs, admission.flowWaitMsMax);
+  const isOfFirst = classes.length > 1 && classes[0]?.name === className;
+  const limitMs = isOfFirst ? shareMs : Math.min(shareMs, admission.flowWaitMsMax);
   // A class default may have been raised for a slow model, and with it this limit.
-  const isExact = facts.deadlineWished || admission.flowWaitMsMax <= shareMs;
+  const isExact = facts.deadlineWished || limitMs < shareMs;
   const ms = hintMs(facts);
   const waiting = ms === null ? 'longer' : `about ${span(ms)}`;
   return `What ${className} of tenant ${tenant} had waiting would take ${waiting} at its share; at most ${isExact ? '' : 'about '}${span(limitMs)} may wait for ${deadline(ended)}`;
