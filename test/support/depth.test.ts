@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { drawsOf } from './depth.ts';
+import { drawsOf, seedsOf } from './depth.ts';
 
 describe('drawsOf', () => {
   test('is at least a third of the draws in a usual run, and never none', () => {
@@ -15,5 +15,20 @@ describe('drawsOf', () => {
 
   test('refuses another word', () => {
     expect(() => drawsOf(60, { TEST_DEPTH: 'deeper' })).toThrow('TEST_DEPTH must be deep');
+  });
+});
+
+describe('seedsOf', () => {
+  test('is the own seed, or those that a deep run names', () => {
+    expect(seedsOf(7, {})).toEqual([7]);
+    expect(seedsOf(7, { TEST_DEPTH: 'deep' })).toEqual([7]);
+    expect(seedsOf(7, { TEST_DEPTH: 'deep', TEST_SEEDS: '3' })).toEqual([3]);
+    expect(seedsOf(7, { TEST_DEPTH: 'deep', TEST_SEEDS: '3-5' })).toEqual([3, 4, 5]);
+  });
+
+  test('refuses what names none, and seeds of a usual run', () => {
+    for (const seeds of ['5-3', 'all', '1,2'])
+      expect(() => seedsOf(7, { TEST_DEPTH: 'deep', TEST_SEEDS: seeds })).toThrow('TEST_SEEDS must be');
+    expect(() => seedsOf(7, { TEST_SEEDS: '1-5' })).toThrow('TEST_DEPTH=deep');
   });
 });

@@ -55,6 +55,12 @@ export class Share {
   }
 }
 
+/** A node as it will be. */
+export interface NodeThen {
+  readonly slots: number;
+  readonly running: readonly TaskRecord[];
+}
+
 export class NodeGroup {
   readonly config: GroupConfig;
   readonly pools: Set<Pool> = new Set();
@@ -144,6 +150,27 @@ export class NodeGroup {
     }
     const kept = this.kept + left.filter(({ held, slotsMin }) => held <= slotsMin).length;
     return hasClaim || kept === 0 || this.free + 1 > kept;
+  }
+
+  /** Whether the task may take a slot of the node once that is open beside what runs there: the rule as it will be then. */
+  mayTakeOnceOpen(task: TaskRecord, node: NodeRecord, then: NodeThen): boolean {
+    if (!this.#gates.isOn('bulkhead')) return true;
+    if (!this.#isReservedFor(task.spec.model, task.spec.tenant)) return false;
+    const slots = this.slots - node.groupSlots + then.slots;
+    const free = this.free - node.groupFree + Math.max(0, then.slots - then.running.length);
+    const ended = node.running.filter((other) => !then.running.includes(other));
+    let hasClaim = false;
+    let kept = 0;
+    for (const { config, held } of this.shares) {
+      const share = new Share(config);
+      share.resize(slots);
+      share.held = held - ended.filter((other) => isOf(share, other)).length;
+      kept += share.unused;
+      if (!isOf(share, task)) continue;
+      if (share.isAtMost) return false;
+      hasClaim ||= share.unused > 0;
+    }
+    return hasClaim || kept === 0 || free > kept;
   }
 
   /** Why the task may not take a slot, for people; null when it may. */
@@ -236,6 +263,10 @@ export class NodeGroup {
       (models.length === 0 || models.includes(model)) && (tenants.length === 0 || tenants.includes(tenant))
     );
   }
+}
+
+function isOf({ config: { holder, name } }: Share, { spec }: TaskRecord): boolean {
+  return spec[holder] === name;
 }
 
 const NO_SHARES: readonly Share[] = Object.freeze([]);

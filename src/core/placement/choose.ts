@@ -92,11 +92,16 @@ function leftUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): Ref
 
 /** Time until what the deadline bounds is done: the first byte of a stream, else the whole task. */
 export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
-  let workUs = task.deadlineWorkUs;
-  // A prompt is computed before the first byte.
-  if (task.prefix !== null)
-    workUs = Math.max(workUs * LEFT_SHARE_MIN, workUs - savedUs(node, task, context) * SURELY_SAVED_SHARE);
+  const workUs = deadlineLeftUs(node, task, context);
   return swapUs(node, task, context.config) + workUs / node.nextRateOf(task.spec.model, task.modelNumber);
+}
+
+/** Work that the deadline bounds and that the node has to do. */
+export function deadlineLeftUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): RefUs {
+  const workUs = task.deadlineWorkUs;
+  if (task.prefix === null) return workUs;
+  // A prompt is computed before the first byte.
+  return Math.max(workUs * LEFT_SHARE_MIN, workUs - savedUs(node, task, context) * SURELY_SAVED_SHARE);
 }
 
 /** Work that the node need not do again, as it is believed to keep a part of the prompt. O(log blocks). */

@@ -337,14 +337,21 @@ export function isKeptInTime(
  * too short, it gives way, down to the bare prediction.
  */
 export function marginFor(state: SchedulerState, lane: Lane, task: TaskRecord): number {
+  return isOfFirstClass(task, state.config)
+    ? marginOver(state, task, bestServiceUs(lane, task))
+    : marginOf(state);
+}
+
+/** The same where the best open node takes `bestUs`. */
+export function marginOver(state: SchedulerState, task: TaskRecord, bestUs: DurationUs): number {
   const margin = marginOf(state);
   if (!isOfFirstClass(task, state.config)) return margin;
   const halfUs = (task.deadlineAt - task.submittedAt) / 2;
-  return Math.max(1, Math.min(margin, halfUs / bestServiceUs(lane, task)));
+  return Math.max(1, Math.min(margin, halfUs / bestUs));
 }
 
 /** Whether the node, free now, would do in time what the deadline bounds, with the margin that placement asks for. */
-export function meetsWithMargin(
+function meetsWithMargin(
   state: SchedulerState,
   lane: Lane,
   { task, node }: { readonly task: TaskRecord; readonly node: NodeRecord },

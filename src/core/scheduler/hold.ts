@@ -18,14 +18,15 @@
  * O(nodes of the lane), for one task when somebody asks.
  */
 import type { DurationUs, MonoUs } from '../../base/units.ts';
+import { bestServiceUs } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
-import { deadlineServiceUs, swapUs } from '../placement/choose.ts';
+import { type ChooseContext, deadlineLeftUs, deadlineServiceUs, swapUs } from '../placement/choose.ts';
 import { ineligibleReasons } from '../placement/eligibility.ts';
 import { completionUs } from '../placement/ranking.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { modelReturnsAt } from './breakers.ts';
-import { canStillBeDone, marginFor, meetsWithMargin } from './dispatch.ts';
+import { canStillBeDone, marginFor, marginOver, meetsDeadlineSafely } from './dispatch.ts';
 import type { SchedulerState } from './state.ts';
 import type { Cure, GateView, IneligibleReason, NodeGetsRoom } from './views.ts';
 
@@ -40,6 +41,8 @@ interface Candidate {
   readonly reasons: readonly IneligibleReason[];
 }
 
+/** Of the hardware in whose time work is told. */
+const REFERENCE_RATE = 1;
 const MARKS: ReadonlySet<IneligibleReason> = new Set([
   'cordoned',
   'draining',
@@ -66,17 +69,24 @@ const ROOM: ReadonlySet<IneligibleReason> = new Set([
   'slow-start',
 ]);
 
+function isOpen({ reasons }: Candidate): boolean {
+  return !reasons.some((reason) => MARKS.has(reason));
+}
+
+function isFree({ reasons }: Candidate): boolean {
+  return !reasons.some((reason) => ROOM.has(reason) || reason === 'bulkhead');
+}
+
 export function holdOf(state: SchedulerState, lane: Lane, task: TaskRecord, now: MonoUs): Hold {
-  const asking: Asking = { state, lane, task, now };
+  const asking = askingAt(now, { state, lane, task });
   const candidates = candidatesOf(asking);
-  const open = candidates.filter(({ reasons }) => !reasons.some((reason) => MARKS.has(reason)));
+  const open = candidates.filter(isOpen);
   if (open.length === 0) return noOpenNode(asking, candidates);
   const untried = open.filter(({ reasons }) => !reasons.includes('tried-before'));
   if (untried.length === 0) return triedBefore(asking, candidates);
-  const timely = untried.filter(({ node }) => isInTimeAlone(asking, node));
+  const timely = untried.filter((each) => opensInTimeAt(asking, each, candidates) !== undefined);
   if (timely.length === 0) return noNodeInTime(asking, candidates);
-  const free = timely.filter(({ reasons }) => !reasons.some((each) => ROOM.has(each) || each === 'bulkhead'));
-  if (free.length > 0) return heldWithRoom(asking, free, timely);
+  if (timely.some(isFree)) return heldWithRoom(asking, untried.filter(isFree), timely);
   const isShut = ({ reasons }: Candidate): boolean => reasons.includes('bulkhead');
   const hasShutRoom = timely.some((each) => isShut(each) && !each.reasons.some((reason) => ROOM.has(reason)));
   return hasShutRoom || timely.every(isShut)
@@ -84,11 +94,20 @@ export function holdOf(state: SchedulerState, lane: Lane, task: TaskRecord, now:
     : noRoom(asking, timely);
 }
 
-interface Asking {
+interface Waiting {
   readonly state: SchedulerState;
   readonly lane: Lane;
   readonly task: TaskRecord;
+}
+
+interface Asking extends Waiting {
   readonly now: MonoUs;
+  readonly context: ChooseContext;
+}
+
+/** What will be true at that instant, if nothing happens until then. */
+function askingAt(now: MonoUs, { state, lane, task }: Waiting): Asking {
+  return { state, lane, task, now, context: { ...state.context, now } };
 }
 
 /** Nodes of the lane; while lanes are stale, all that the next ones would know. */
@@ -103,11 +122,27 @@ function candidatesOf({ state, lane, task, now }: Asking): readonly Candidate[] 
   return candidates;
 }
 
-/** Whether the node would do it in time from then on with nothing beside it, with the margin that placement asks for. */
-function isInTimeAlone({ state, lane, task, now }: Asking, node: NodeRecord, startAt: MonoUs = now): boolean {
-  const aloneUs = swapUs(node, task, state.config) + task.deadlineWorkUs / node.rateOf(task.spec.model, 1);
-  const neededUs = Math.min(aloneUs, deadlineServiceUs(node, task, state.context));
-  return startAt + neededUs * marginFor(state, lane, task) <= task.deadlineAt;
+/** Whether the node, open and idle, would do it in time from then on, with the margin that placement asks for then. */
+function isInTimeAlone(asking: Asking, node: NodeRecord, startAt: MonoUs): boolean {
+  return isInTimeAfter(asking, node, { startAt, inflight: 1 });
+}
+
+/** The same as one of so many tasks. What is planned of a closed node is of the time before. */
+function isInTimeAfter(
+  { state, lane, task, context }: Asking,
+  node: NodeRecord,
+  { startAt, inflight }: { readonly startAt: MonoUs; readonly inflight: number },
+): boolean {
+  const { model } = task.spec;
+  const leftUs = deadlineLeftUs(node, task, context);
+  const neededUs = swapUs(node, task, state.config) + leftUs / node.rateOf(model, inflight);
+  const bestUs = Math.min(bestServiceUs(lane, task), task.deadlineWorkUs / node.rateOf(model, 1));
+  return startAt + neededUs * marginOver(state, task, bestUs) <= task.deadlineAt;
+}
+
+/** Whether the node with room would do it in time beside what it runs, with the margin that placement asks for. */
+function isInTimeBeside({ state, lane, task, now, context }: Asking, { node }: Candidate): boolean {
+  return now + deadlineServiceUs(node, task, context) * marginFor(state, lane, task) <= task.deadlineAt;
 }
 
 function gate({ task, now }: Asking, name: string, detail: string): GateView {
@@ -143,20 +178,79 @@ function noNodeInTime(asking: Asking, candidates: readonly Candidate[]): Hold {
  * of those, whose reasons end first. `otherwise` where there is none.
  */
 function opens(asking: Asking, candidates: readonly Candidate[], otherwise: 'node-joins' | 'none'): Cure {
-  const { task, now } = asking;
+  const { now } = asking;
   let best: Extract<Cure, { kind: 'marks-end' }> | undefined;
-  for (const { node, reasons } of candidates) {
-    const isMarked = reasons.some((reason) => MARKS.has(reason));
-    if (!isMarked || reasons.includes('tried-before')) continue;
-    const closing = reasons.filter((reason) => reason !== 'too-slow');
+  for (const candidate of candidates) {
+    const { node, reasons } = candidate;
+    if (isOpen(candidate) || reasons.includes('tried-before')) continue;
+    const opensAt = opensInTimeAt(asking, candidate, candidates);
+    if (opensAt === undefined) continue;
+    const closing = closingOf(asking, candidate, opensAt);
     const byHand = closing.some((reason) => reason === 'cordoned' || reason === 'draining');
-    const opensAt = Math.max(now, ...closing.map((reason) => endOf(reason, node, task)));
-    if (!isInTimeAlone(asking, node, opensAt)) continue;
     const inMs = msUntil(opensAt, now) as number;
     const cure = { kind: 'marks-end', nodeId: node.spec.id, reasons: closing, byHand, inMs } as const;
     if (best === undefined || isSooner(cure, best)) best = cure;
   }
-  return best ?? { kind: otherwise };
+  if (best !== undefined) return best;
+  return { kind: otherwise === 'node-joins' && isInTimeOnReference(asking) ? otherwise : 'none' };
+}
+
+/** Whether a node of the reference speed that joined now would do it in time. */
+function isInTimeOnReference({ state, task, now }: Asking): boolean {
+  const neededUs: DurationUs = task.deadlineWorkUs / REFERENCE_RATE;
+  return now + neededUs * marginOver(state, task, neededUs) <= task.deadlineAt;
+}
+
+/** Whether it is not given up before: who is looked at is ended once no open node would do it in time. */
+function isKeptUntil(asking: Asking, candidates: readonly Candidate[], at: MonoUs): boolean {
+  const open = candidates.filter(isOpen);
+  return at === asking.now || open.length === 0 || open.some(({ node }) => isInTimeAlone(asking, node, at));
+}
+
+/** When the node opens by itself, or by news where that would be too late; undefined where it is too late anyway. */
+function opensInTimeAt(
+  asking: Asking,
+  { node, reasons }: Candidate,
+  candidates: readonly Candidate[],
+): MonoUs | undefined {
+  const { task, now } = asking;
+  const inTimeAfter = (ending: readonly IneligibleReason[]): MonoUs | undefined => {
+    const at = Math.max(now, ...ending.map((reason) => endOf(reason, node, task)));
+    return isInTimeAlone(asking, node, at) && isKeptUntil(asking, candidates, at) ? at : undefined;
+  };
+  return inTimeAfter(reasons) ?? inTimeAfter(reasons.filter((reason) => !isEndedByNews(reason, node)));
+}
+
+/** Whether something that may happen at any time ends it: a sign of life, a reading, a success or another end of what runs. */
+function isEndedByNews(reason: IneligibleReason, node: NodeRecord): boolean {
+  if (reason === 'refused-recently') return node.running.length > 0;
+  return reason === 'suspect' || reason === 'reading-full' || reason === 'drain-too-long';
+}
+
+/** What keeps it from the closed node: its marks, what runs there, and a share of the slots that are open then. */
+function closingOf(
+  asking: Asking,
+  { node, reasons }: Candidate,
+  opensAt: MonoUs,
+): readonly IneligibleReason[] {
+  const { state, task } = asking;
+  const closing: IneligibleReason[] = reasons.filter(
+    (reason) => reason !== 'too-slow' && reason !== 'bulkhead',
+  );
+  // Its trial keeps others out.
+  if (closing.includes('breaker-open') && modelReturnsAt(node, task.spec.model) <= asking.now)
+    closing.push('half-open-busy');
+  const slots = node.slotsMax(state.config);
+  let running: readonly TaskRecord[] = node.running;
+  if (closing.some((reason) => ROOM.has(reason))) running = [];
+  else if (
+    !isInTimeAfter(asking, node, { startAt: opensAt, inflight: Math.min(slots, running.length + 1) })
+  ) {
+    closing.push('too-slow');
+    running = [];
+  }
+  if (node.group?.mayTakeOnceOpen(task, node, { slots, running }) === false) closing.push('bulkhead');
+  return closing;
 }
 
 type MarksEnd = Extract<Cure, { kind: 'marks-end' }>;
@@ -188,7 +282,7 @@ function endOf(reason: IneligibleReason, node: NodeRecord, task: TaskRecord): Mo
   }
 }
 
-/** A share keeps it from nodes; where the best of them has no room either, that is needed too. */
+/** A share keeps it from nodes; where the best of them has no room either, or is too slow beside what it runs, that is needed too. */
 function behindShare(asking: Asking, shut: readonly Candidate[]): Hold {
   const { task } = asking;
   const gates: GateView[] = [];
@@ -200,8 +294,8 @@ function behindShare(asking: Asking, shut: readonly Candidate[]): Hold {
     gates.push(gate(asking, 'bulkhead', group.explain(task) ?? `Group ${group.config.name}`));
   }
   const best = soonest(asking, shut);
-  const isFull = best.reasons.some((reason) => ROOM.has(reason));
-  return { gates, cure: { kind: 'share-lifted', groups, room: isFull ? getsRoom(asking, best) : undefined } };
+  const room = getsRoom(asking, best);
+  return { gates, cure: { kind: 'share-lifted', groups, room: room.reasons.length > 0 ? room : undefined } };
 }
 
 function noRoom(asking: Asking, untried: readonly Candidate[]): Hold {
@@ -220,21 +314,25 @@ function noRoom(asking: Asking, untried: readonly Candidate[]): Hold {
 
 /** A node has room and does not get it: what is waited for. */
 function heldWithRoom(asking: Asking, free: readonly Candidate[], timely: readonly Candidate[]): Hold {
-  const { state, lane, task, now } = asking;
+  const { state, task, now } = asking;
   const inMs = msUntil(state.heldRecheckAt, now);
   const again = inMs === undefined ? 'with the next event' : `within ${inMs} ms`;
-  const best = soonest(asking, free);
   const busy = timely.filter(({ reasons }) => reasons.some((reason) => ROOM.has(reason)));
-  const awaited = busy.length === 0 ? undefined : soonest(asking, busy);
-  const nearTie = 1 - state.config.placement.nearTieRatio;
-  const isSooner = awaited !== undefined && doneUs(asking, awaited) < doneUs(asking, best) * nearTie;
-  if (awaited !== undefined && isSooner) {
+  const lookAt = inMs === undefined ? now : Math.max(now, state.heldRecheckAt);
+  // What keeps it now, or at the next look: a node that works is nearer then.
+  const awaited = awaitedIn(asking, free, busy) ?? awaitedIn(askingAt(lookAt, asking), free, busy);
+  if (awaited !== undefined) {
     const detail = `A node is idle, but ${awaited.node.spec.id} is expected to finish it sooner; decided anew ${again}`;
     return { gates: [gate(asking, 'held-for-faster-node', detail)], cure: getsRoom(asking, awaited) };
   }
-  if (!free.some(({ node }) => meetsWithMargin(state, lane, { task, node }))) {
+  const best = soonest(asking, free);
+  // The best one, or who surely does it in time.
+  if (!isInTimeBeside(asking, best) && !free.some(({ node }) => meetsDeadlineSafely(state, task, node))) {
     const detail = 'The nodes with room would most likely miss its deadline beside what they run';
-    return { gates: [gate(asking, 'free-nodes-too-slow', detail)], cure: getsRoom(asking, awaited ?? best) };
+    const faster = busy.length > 0 ? soonest(asking, busy) : best;
+    const cure: Cure =
+      faster.node.running.length > 0 || busy.length > 0 ? getsRoom(asking, faster) : { kind: 'node-joins' };
+    return { gates: [gate(asking, 'free-nodes-too-slow', detail)], cure };
   }
   if (state.fleet.lanesAreStale) {
     const relayMs = msUntil(state.relayAt, now);
@@ -243,6 +341,18 @@ function heldWithRoom(asking: Asking, free: readonly Candidate[], timely: readon
   }
   const detail = `A node has room, and those ahead of it wait for others; decided anew ${again}`;
   return { gates: [gate(asking, 'not-looked-at', detail)], cure: { kind: 'next-look', inMs } };
+}
+
+/** The busy node that is expected to finish it sooner than each one with room, if there is one. */
+function awaitedIn(
+  asking: Asking,
+  free: readonly Candidate[],
+  busy: readonly Candidate[],
+): Candidate | undefined {
+  if (busy.length === 0) return undefined;
+  const awaited = soonest(asking, busy);
+  const tie = 1 - asking.state.config.placement.nearTieRatio;
+  return doneUs(asking, awaited) < doneUs(asking, soonest(asking, free)) * tie ? awaited : undefined;
 }
 
 function soonest(asking: Asking, candidates: readonly Candidate[]): Candidate {
@@ -254,13 +364,17 @@ function soonest(asking: Asking, candidates: readonly Candidate[]): Candidate {
 }
 
 /** As placement reckons it, which takes the task's own reservation back first. */
-function doneUs({ state, task }: Asking, { node }: Candidate): DurationUs {
+function doneUs({ task, context }: Asking, { node }: Candidate): DurationUs {
   const ownUs = task.reservedNode === node ? task.reservedUs : 0;
-  return completionUs(node, task, state.context) - ownUs;
+  return completionUs(node, task, context) - ownUs;
 }
 
-function getsRoom({ now }: Asking, { node, reasons }: Candidate): NodeGetsRoom {
+function getsRoom(asking: Asking, candidate: Candidate): NodeGetsRoom {
+  const { now } = asking;
+  const { node, reasons } = candidate;
   const why = reasons.filter((reason) => ROOM.has(reason));
+  // Of what runs there some has to end, though it has room.
+  if (why.length === 0 && !isInTimeBeside(asking, candidate)) why.push('too-slow');
   const until = Math.max(node.roomAt(now), node.readingUntil, node.drainLongUntil, node.refusedUntil);
   return { kind: 'node-gets-room', nodeId: node.spec.id, reasons: why, inMs: msUntil(until, now) };
 }
