@@ -12,12 +12,12 @@ function mutant(name: string, [original, mutated]: readonly [string, string], ti
 export const FIRST_CLASS_MARGIN_MUTANTS: readonly Mutant[] = [
   mutant(
     'refuse-the-first-class-for-its-margin',
-    ['return Math.max(1, Math.min(margin, halfUs / bestServiceUs(lane, task)));', 'return margin;'],
+    ['return Math.max(1, Math.min(margin, halfUs / bestUs));', 'return margin;'],
     'the margin gives way to a task of the first class',
   ),
   mutant(
     'spare-the-first-class-every-margin',
-    ['return Math.max(1, Math.min(margin, halfUs / bestServiceUs(lane, task)));', 'return 1;'],
+    ['return Math.max(1, Math.min(margin, halfUs / bestUs));', 'return 1;'],
     'the margin of the first class stays whole',
   ),
   mutant(
