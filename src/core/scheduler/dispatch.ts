@@ -4,7 +4,7 @@
  * A pass over a lane takes its tasks in fair order. Each goes to the node that completes it first; where that node is
  * busy, the task is held and reserves it, so that the next task sees the reservation. At most `heldMax` are held per
  * pass; in the queue nothing moves for them. Then an idle node takes the held task that loses least by it, if the
- * deadline holds and the loss is covered by the work that waits (waiting work / capacity), or work of its flow is refused:
+ * deadline holds and the loss is covered by the work that waits (waiting work / capacity) or by the time that it has waited, or work of its flow is refused:
  * to such a flow an idle node is pure loss, and it takes it before others that get their share.
  *
  * A pass has a cause and looks no further than that: a node that got room is offered to the lane until it has none;
@@ -89,7 +89,7 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
     }
     if (loss === Number.POSITIVE_INFINITY) sortOut(task, node);
     hold(state, lane, task);
-    if (!loads && loss <= affordableUs(state, lane, task)) heldMax = Math.min(heldMax, COMPARED_MIN);
+    if (!loads && loss <= affordableUs(state, lane, task, node)) heldMax = Math.min(heldMax, COMPARED_MIN);
   }
   while (hasRoomFor(lane, node) && releaseTo(state, lane, node));
   if (node.group?.hasSpareFor(lane.model) === false) offerToClaimants(state, lane, node);
@@ -117,10 +117,18 @@ function offerToClaimants(state: SchedulerState, lane: Lane, node: NodeRecord): 
   }
 }
 
-/** Looks at every idle node of the lane again. */
+/** Looks at every idle node of the lane again. O(tasks placed x `heldMax` x buckets). */
 export function dispatchLane(state: SchedulerState, lane: Lane): void {
   if (lane.hasGroups) return offerEverySeat(state, lane);
+  // Behind each that gave up waiting for a faster node there may be others of its size that have waited as long.
+  while (hasRoom(lane) && passOver(state, lane));
+  scheduleRecheck(state, lane);
+}
+
+/** One pass in fair order; whether one of those that were held took an idle node after all. */
+function passOver(state: SchedulerState, lane: Lane): boolean {
   const { held } = state;
+  let hasReleased = false;
   held.clear();
   while (held.size < state.config.placement.heldMax && hasRoom(lane)) {
     const task = lane.next();
@@ -135,9 +143,10 @@ export function dispatchLane(state: SchedulerState, lane: Lane): void {
     choose(lane.pools, held.task(0), state.context, state.choice);
     const node = state.choice.roomy?.node;
     if (node === undefined || !releaseTo(state, lane, node)) break;
+    hasReleased = true;
   }
   lane.endScan();
-  scheduleRecheck(state, lane);
+  return hasReleased;
 }
 
 /** Offers the nodes with room one by one, since not every task may take every node. O(pools x buckets + tasks placed). */
@@ -272,7 +281,7 @@ function releaseTo(state: SchedulerState, lane: Lane, node: NodeRecord): boolean
   for (let index = 0; index < held.size; index++) {
     const task = held.task(index);
     const loss = lossUs(state, task, held.doneAt(index), node);
-    const isAffordable = loss <= affordableUs(state, lane, task);
+    const isAffordable = loss <= affordableUs(state, lane, task, node);
     if (bestIsAffordable && !isAffordable) continue;
     if (bestIsAffordable === isAffordable && loss >= bestLossUs) continue;
     best = index;
@@ -304,9 +313,17 @@ export function mayRunOn(state: SchedulerState, task: TaskRecord, node: NodeReco
   return !isShutFor(node, task.spec.model, state.context);
 }
 
-/** A flow of which work is refused keeps every node busy that it may; others lose no more than what waits can lose. */
-function affordableUs(state: SchedulerState, lane: Lane, { flow }: TaskRecord): DurationUs {
-  return flow.refusedUntil > state.now ? Number.MAX_SAFE_INTEGER : laneDrainUs(lane);
+/**
+ * A flow of which work is refused keeps every node busy that it may. Others lose no more than what waits can lose, or than they have
+ * waited already: the node that they wait for is taken by others again and again, and so nobody waits more than about twice what
+ * the best choice would have cost it (ski rental: Karlin, Manasse, Rudolph, Sleator 1988). Patience alone earns no place where others
+ * pay for it: where nodes load models a swap costs the next task as well, and in an engine that batches who joins slows all.
+ */
+function affordableUs(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): DurationUs {
+  if (task.flow.refusedUntil > state.now) return Number.MAX_SAFE_INTEGER;
+  const drainUs = laneDrainUs(lane);
+  if (lane.loadsModels || node.spec.batching) return drainUs;
+  return Math.max(drainUs, state.now - task.submittedAt);
 }
 
 /** The best open node, free at once, must do it by the deadline with the margin that measured errors ask for. */
