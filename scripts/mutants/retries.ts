@@ -9,6 +9,15 @@ const RETRY_MARKS = `${CORE}/admission/retry-marks.test.ts`;
 
 export const RETRY_MUTANTS: readonly Mutant[] = [
   {
+    name: 'keep-short-who-was-told-to-come',
+    invariant: 0,
+    file: `${CORE}/admission/feasibility.ts`,
+    original: "if (task.alternative >= 0 || task.standing === 'invited') return wholeUs;",
+    mutated: 'if (task.alternative >= 0) return wholeUs;',
+    killer: STANDING_QUEUE,
+    titles: 'the queue of a flow > has room for who was told a time',
+  },
+  {
     name: 'keep-a-standing-queue-as-long-as-a-burst',
     invariant: 0,
     file: `${CORE}/admission/feasibility.ts`,

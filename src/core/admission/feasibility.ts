@@ -58,11 +58,12 @@ function wholeGateUs(task: TaskRecord, { now, config }: At): DurationUs {
 
 /**
  * The gate in force: the whole one, or what is left of it while the flow's queue stands. Where nothing of the flow waits, one
- * may, however little is left. Lesser answers keep theirs: that whole ones are refused is why they come.
+ * may, however little is left. Lesser answers keep theirs: that whole ones are refused is why they come. So does who comes back at the
+ * time that it was told: it was promised a place, and is few among those who come.
  */
 export function gateUs(lane: Lane, task: TaskRecord, at: At): DurationUs {
   const wholeUs = wholeGateUs(task, at);
-  if (task.alternative >= 0) return wholeUs;
+  if (task.alternative >= 0 || task.standing === 'invited') return wholeUs;
   return wholeUs * keptShareOf(lane.flowHere(task.flow), at);
 }
 

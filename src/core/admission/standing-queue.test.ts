@@ -160,6 +160,21 @@ describe('the queue of a flow', () => {
     expect(shadow.accounts.rejected).toBe(0);
   });
 
+  test('has room for who was told a time and comes at it, as much as the whole gate has', () => {
+    const world = new World();
+    world.offer(20, 60);
+    // From now on those who are refused are told a place in line.
+    world.apply({ kind: 'config', config: defaultSchedulerConfig({ gates: { ladder: 'off' } }) });
+    world.burst();
+    const refusal = world.ask({ fingerprint: 'told' });
+    const hint = refusal !== undefined && 'hint' in refusal ? refusal.hint.afterUs : 0;
+    expect(hint).toBeGreaterThan(0);
+    world.advance(hint);
+    world.burst();
+    expect(world.ask(), 'somebody new').toMatchObject({ reason: 'deadline-infeasible' });
+    expect(world.ask({ fingerprint: 'told' })).toBeUndefined();
+  });
+
   test('keeps no other tenant short', () => {
     const world = new World();
     world.offer(4, 60);
