@@ -11,7 +11,7 @@ import { type MonoUs, US_PER_S } from '../base/units.ts';
 import type { GatewayConfig } from '../core/config/types.ts';
 import { causeText, type FailureCause, FailureCauses } from '../core/ledgers/index.ts';
 import type { Scheduler } from '../core/scheduler/contract.ts';
-import { FAILURE_ROWS_MAX, type OutsideSample } from '../core/signals/index.ts';
+import type { OutsideSample } from '../core/signals/index.ts';
 import type { DeviceTelemetry } from '../ports/device-telemetry.ts';
 import type { EngineDriver } from '../ports/engine-driver.ts';
 import type { UserSideSample } from '../core/signals/user-side.ts';
@@ -166,9 +166,7 @@ function recordingOf({ scheduler, config, journal }: GatewayOptions, clock: Runt
 }
 
 function failuresSample(causes: readonly FailureCause[]): NonNullable<OutsideSample['failures']> {
-  return causes
-    .slice(0, FAILURE_ROWS_MAX)
-    .map((cause) => ({ id: cause.id, cause: causeText(cause), count: cause.count }));
+  return causes.map((cause) => ({ id: cause.id, cause: causeText(cause), count: cause.count }));
 }
 
 function connectionsOf(transport: NodeTransport): Pick<OutsideSample, 'connections'> {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { scene, SIGNAL_CASES, traffic, WORKFLOW } from '../../test/support/signal-cases.ts';
+import { scene, SIGNAL_CASES, type SignalCase, traffic, WORKFLOW } from '../../test/support/signal-cases.ts';
 import { busyMemory, runCase } from '../../test/support/signal-run.ts';
 import { policySpec } from '../../test/support/scenarios.ts';
 import { S } from '../../test/support/specs.ts';
-import { SIGNAL_NAMES } from '../core/signals/index.ts';
+import { type OutsideSample, SIGNAL_NAMES } from '../core/signals/index.ts';
 import { runScenario } from './run-scenario.ts';
 
 describe('the detectors in virtual time', () => {
@@ -40,6 +40,19 @@ describe('the detectors in virtual time', () => {
     const { raised, samples } = runCase(busyMemory(0.85), 7).signals;
     expect(samples).toBe(1_200);
     expect(raised).toEqual([]);
+  });
+
+  test('name the most frequent cause of the last minute, not of all time', () => {
+    const one = SIGNAL_CASES.find(({ raises }) => raises.includes('ghost-queue')) as SignalCase;
+    const outside = (now: number): OutsideSample => ({
+      failures: [
+        { id: 1, cause: '500: before', count: 10_000 },
+        { id: 2, cause: '500: out of memory', count: Math.max(0, Math.floor((now - one.at) / (S / 10))) },
+      ],
+    });
+    const { raised } = runCase({ ...one, signals: { outside } }, 1).signals;
+    const found = raised.find(({ signal }) => signal === 'ghost-queue');
+    expect(found?.evidence).toMatchObject({ cause: '500: out of memory', ofCause: 1 });
   });
 
   test('change no decision by looking on', () => {

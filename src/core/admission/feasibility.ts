@@ -57,13 +57,20 @@ function wholeGateUs(task: TaskRecord, { now, config }: At): DurationUs {
 }
 
 /**
+ * Whose gate stays whole while the queue of its flow stands: a lesser answer, which comes because whole ones are refused, and who
+ * comes back at the time that it was told, and so was promised a place.
+ */
+export function keepsWholeGate({ alternative, standing }: TaskRecord): boolean {
+  return alternative >= 0 || standing === 'invited';
+}
+
+/**
  * The gate in force: the whole one, or what is left of it while the flow's queue stands. Where nothing of the flow waits, one
- * may, however little is left. Lesser answers keep theirs: that whole ones are refused is why they come. So does who comes back at the
- * time that it was told: it was promised a place, and is few among those who come.
+ * may, however little is left.
  */
 export function gateUs(lane: Lane, task: TaskRecord, at: At): DurationUs {
   const wholeUs = wholeGateUs(task, at);
-  if (task.alternative >= 0 || task.standing === 'invited') return wholeUs;
+  if (keepsWholeGate(task)) return wholeUs;
   return wholeUs * keptShareOf(lane.flowHere(task.flow), at);
 }
 

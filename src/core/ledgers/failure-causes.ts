@@ -11,10 +11,11 @@ import type { FailureKind } from '../request/outcome.ts';
 export const CAUSES_MAX = 64;
 /** Nodes that are told apart in one cause. */
 export const CAUSE_NODES_MAX = 64;
+/** What is read of a message: a sentence or two. A longer word is an id, a path or bytes. */
 const TEXT_MAX = 400;
 const WORDS_MAX = 24;
 const WORD_MAX = 40;
-/** Of the words of two patterns of one length, so many must be equal. */
+/** Of the words of two patterns of one length, so many must be equal; Drain's authors take 0.4 to 0.6. */
 const SIMILARITY_MIN = 0.6;
 const ANY = '*';
 

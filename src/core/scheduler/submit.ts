@@ -2,7 +2,13 @@
  * Admission: what is refused before it queues, in the order of cost. While a node is idle that would finish the task
  * by its deadline, nothing is refused for queueing.
  */
-import { bestServiceUs, flowWaitUs, gateUs, isOfFirstClass } from '../admission/feasibility.ts';
+import {
+  bestServiceUs,
+  flowWaitUs,
+  gateUs,
+  isOfFirstClass,
+  keepsWholeGate,
+} from '../admission/feasibility.ts';
 import { waitShareOf } from '../admission/retry-shed.ts';
 import { noteArrival, standingCause } from '../admission/standing-queue.ts';
 import { isReplaceable } from '../degrade/alternative.ts';
@@ -122,7 +128,7 @@ function enterLane(state: SchedulerState, lane: Lane, task: TaskRecord): Rejecti
 function refusedAtGate(state: SchedulerState, lane: Lane, task: TaskRecord): Rejection {
   const refusal = rejection('deadline-infeasible', retryHint(state, lane, task));
   const cause = standingCause(lane.flowHere(task.flow), state);
-  return cause === '' || task.alternative >= 0 ? refusal : { ...refusal, cause };
+  return cause === '' || keepsWholeGate(task) ? refusal : { ...refusal, cause };
 }
 
 function admit(state: SchedulerState, lane: Lane, task: TaskRecord, claimed: NodeRecord | null): null {

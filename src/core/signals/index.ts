@@ -7,7 +7,6 @@ export {
   type NodeSample,
   type OutsideSample,
   type Sample,
-  FAILURE_ROWS_MAX,
   TENANT_ROWS_MAX,
   type TenantSample,
   WAITING_ROWS_MAX,

@@ -13,8 +13,6 @@ export const WATCHED_NODES_MAX = 512;
 export const WAITING_ROWS_MAX = 32;
 /** Tenants with rows: those with most work waiting. */
 export const TENANT_ROWS_MAX = 20;
-/** Causes of failures with rows. */
-export const FAILURE_ROWS_MAX = 16;
 
 export interface LogSumsSample {
   readonly count: number;
@@ -190,6 +188,6 @@ export interface OutsideSample {
   /** Connections to nodes that were opened, and requests that were sent over them. */
   readonly connections?: { readonly opened: number; readonly requests: number };
   readonly userSide?: UserSideSample;
-  /** The most frequent causes, `FAILURE_ROWS_MAX` of them. */
+  /** All that are known, so that two samples tell what came in between; at most `CAUSES_MAX`. */
   readonly failures?: readonly FailuresSample[];
 }

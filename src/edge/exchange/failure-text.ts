@@ -2,14 +2,13 @@
 
 /** Beginning of the answer that is looked at. */
 export const SAID_BYTES_MAX = 2_048;
-const TEXT_MAX = 400;
 
 /** '' where it says nothing that is meant for people: no body, a page of HTML, bytes. */
 export function failureText(body: Buffer): string {
   const text = body.toString('utf8').trim();
   if (text === '' || text.startsWith('<')) return '';
-  if (text.startsWith('{')) return messageOf(text).slice(0, TEXT_MAX);
-  return (text.split('\n', 1)[0] ?? '').slice(0, TEXT_MAX);
+  if (text.startsWith('{')) return messageOf(text);
+  return text.split('\n', 1)[0] ?? '';
 }
 
 /** As OpenAI, vLLM, llama.cpp (`error.message`), Ollama (`error`), FastAPI (`detail`) and others (`message`) write it. */
