@@ -8,7 +8,12 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LLAMA_INSTALL_COMMAND, llamaEngineMissing } from '../engines/llama/installation.ts';
-import { prometheusPath, PROMTOOL_INSTALL_COMMAND, promtoolPath } from '../test/support/promtool.ts';
+import {
+  nodeExporterPath,
+  prometheusPath,
+  PROMTOOL_INSTALL_COMMAND,
+  promtoolPath,
+} from '../test/support/promtool.ts';
 import { BROWSER_INSTALL_COMMAND, browserPath } from '../test/support/browser.ts';
 import { summarize, summaryLine, type TestReport } from './test-summary.ts';
 
@@ -54,9 +59,9 @@ function whyLeftOut(file: string): string {
   const missing = llamaEngineMissing();
   if (missing !== undefined && NEEDS_LLAMA.test(file))
     return `${missing}; install it with: ${LLAMA_INSTALL_COMMAND}`;
-  const hasProgram = promtoolPath() !== undefined && prometheusPath() !== undefined;
-  if (!hasProgram && NEEDS_PROMTOOL.test(file))
-    return `promtool and Prometheus are not installed; install it with: ${PROMTOOL_INSTALL_COMMAND}`;
+  const programs = [promtoolPath(), prometheusPath(), nodeExporterPath()];
+  if (programs.includes(undefined) && NEEDS_PROMTOOL.test(file))
+    return `promtool, Prometheus and the node exporter are not installed; install them with: ${PROMTOOL_INSTALL_COMMAND}`;
   if (browserPath() === undefined && NEEDS_BROWSER.test(file))
     return `no browser is installed; install it with: ${BROWSER_INSTALL_COMMAND}`;
   return 'the tests are marked as skipped in the file';

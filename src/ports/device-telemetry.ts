@@ -1,11 +1,11 @@
 /**
- * What the host of a node tells of its accelerators, apart from what the engine says of itself.
+ * What the host of a node tells of its accelerators and of what it lacks, apart from what the engine says of itself.
  * An implementation MUST treat what the page does not say as unknown, never as zero, MUST follow no redirect, and MUST
  * NOT take longer than `timeoutMs`.
  */
 import type { DurationMs } from '../base/units.ts';
 import type { NodeTelemetryConfig } from '../core/config/types.ts';
-import type { AcceleratorReading } from '../core/health/index.ts';
+import type { AcceleratorReading, PressureCounters } from '../core/health/index.ts';
 import type { DeviceMemory } from '../core/overload/index.ts';
 
 export interface HostReading {
@@ -13,9 +13,11 @@ export interface HostReading {
   readonly memory?: DeviceMemory;
   /** At most 32. */
   readonly accelerators: readonly AcceleratorReading[];
+  /** Absent when no page tells any of it. */
+  readonly pressure?: PressureCounters;
 }
 
 export interface DeviceTelemetry {
-  /** Undefined when the page did not say. MUST NOT reject. */
+  /** Undefined when no page did say. MUST NOT reject. */
   read(source: NodeTelemetryConfig, timeoutMs: DurationMs): Promise<HostReading | undefined>;
 }

@@ -13,7 +13,7 @@ import type {
   WallMs,
 } from '../base/units.ts';
 import type { GatewayConfig, NodeConfig } from '../core/config/types.ts';
-import type { AcceleratorReading } from '../core/health/index.ts';
+import type { AcceleratorReading, HostPressure } from '../core/health/index.ts';
 import type {
   AttemptResult,
   FailureKind,
@@ -169,6 +169,8 @@ export interface NodeTelemetry {
     readonly isStale: boolean;
     readonly ageUs: DurationUs;
     readonly accelerators: readonly AcceleratorReading[];
+    /** What it waits for; absent while unknown. */
+    readonly pressure?: HostPressure;
   };
   readonly engine?: Pick<EngineAccount, 'running' | 'waiting' | 'cacheUse' | 'prefixHitRatio'> & {
     readonly at: WallMs;

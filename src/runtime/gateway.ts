@@ -148,6 +148,7 @@ function assemble(options: GatewayOptions): Parts {
       const userSide = options.userSide?.(clock.nowUs());
       return {
         staleReadings: fleet.staleReadings(),
+        hosts: fleet.lackingHosts(),
         failures: failuresSample(causes.rows()),
         ...connectionsOf(options.transport),
         ...(userSide === undefined ? {} : { userSide }),

@@ -42,19 +42,21 @@ interface Exporter {
   busyPercent: number;
   temperature: number;
   isGone: boolean;
+  /** Lines of a node exporter, made at each look. */
+  pressure: () => string;
   readonly reads: number;
 }
 
 /** Plays the page of a DCGM exporter with one GPU of ours and one of somebody else. */
 async function exporter(): Promise<Exporter> {
-  const state = { busyPercent: 0, temperature: 50, isGone: false, reads: 0 };
+  const state = { busyPercent: 0, temperature: 50, isGone: false, reads: 0, pressure: () => '' };
   const server = createServer((_req, res) => {
     state.reads += 1;
     if (state.isGone) return void res.writeHead(503).end();
     res.end(
       `DCGM_FI_DEV_GPU_UTIL{gpu="0"} ${state.busyPercent}\nDCGM_FI_DEV_GPU_UTIL{gpu="1"} 50\n` +
         `DCGM_FI_DEV_GPU_TEMP{gpu="0"} ${state.temperature}\nDCGM_FI_DEV_FB_USED{gpu="0"} 300\n` +
-        'DCGM_FI_DEV_FB_FREE{gpu="0"} 100\nDCGM_FI_DEV_XID_ERRORS{gpu="0"} 0\n',
+        `DCGM_FI_DEV_FB_FREE{gpu="0"} 100\nDCGM_FI_DEV_XID_ERRORS{gpu="0"} 0\n${state.pressure()}`,
     );
   });
   server.listen(0, '127.0.0.1');
@@ -116,6 +118,28 @@ describe('a host and our own count', () => {
     page.busyPercent = 1;
     expect((await finds(started, 'works-in-vain')).telemetry?.finding?.says).toMatch(/^1 of ours run there/);
     gateway.attemptEnded(taskId, { kind: 'ok' });
+  });
+
+  test('tell together that the host starves the engine, until it does not any more', async () => {
+    const page = await exporter();
+    const started = await start(page);
+    const waiting = { part: 0.8, seconds: 100, at: 0 };
+    page.pressure = () => {
+      const now = started.clock.nowUs() / 1e6;
+      waiting.seconds += (now - waiting.at) * waiting.part;
+      waiting.at = now;
+      return `node_pressure_cpu_waiting_seconds_total ${waiting.seconds}\n`;
+    };
+    const starved = await finds(started, 'starved');
+    expect(starved.telemetry?.finding?.says).toMatch(
+      /^Something waited for a CPU of its host 80 % of the time/,
+    );
+    expect(starved.telemetry?.host?.pressure).toMatchObject({
+      cpuWaiting: expect.closeTo(0.8),
+      ioStalled: null,
+    });
+    waiting.part = 0.1;
+    expect((await finds(started, 'agrees')).telemetry?.host?.pressure?.cpuWaiting).toBeCloseTo(0.1);
   });
 
   test('tell nothing any more when the page is gone for long enough', async () => {

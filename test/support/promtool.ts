@@ -1,6 +1,6 @@
 /**
- * Where promtool is, which judges metrics and rules by the rules of their readers, and Prometheus itself; both come in one
- * package. Tests that need them say so when they are not there.
+ * Where promtool is, which judges metrics and rules by the rules of their readers, Prometheus itself, and an exporter of what
+ * hosts tell. Tests that need them say so when they are not there.
  */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -18,6 +18,10 @@ export function promtoolPath(): string | undefined {
 
 export function prometheusPath(): string | undefined {
   return pathOf('prometheus');
+}
+
+export function nodeExporterPath(): string | undefined {
+  return pathOf('prometheus-node-exporter');
 }
 
 function pathOf(program: string): string | undefined {

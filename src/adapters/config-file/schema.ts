@@ -186,14 +186,17 @@ export const nodeSchema: z.ZodObject<Shape> = z.strictObject({
   tls: nodeTls.optional(),
   telemetry: z
     .strictObject({
-      url: text('Metrics page of a DCGM exporter; without a path /metrics.'),
+      url: text('Metrics page of a DCGM exporter, or of a node exporter; without a path /metrics.'),
       gpus: z
         .array(z.string())
         .meta({ description: 'Devices of the node as the page names them; absent: all.' })
         .optional(),
+      pressureUrl: text(
+        'Another page, of a node exporter or an eBPF exporter, which tells what the host waits for; without a path /metrics.',
+      ).optional(),
       reservedUse: setting('nodes[].telemetry.reservedUse', false),
     })
-    .meta({ description: 'Where the host tells of the memory of its accelerators.' })
+    .meta({ description: 'Where the host tells of its accelerators and of what it lacks.' })
     .optional(),
 });
 

@@ -1,15 +1,17 @@
 /**
  * Accelerators from the metrics page of their host: an exporter of NVIDIA's Data Center GPU Manager (DCGM), by GPU and,
  * where a GPU is divided, by instance; or a Triton server, which tells the same of the GPUs it sees. Names are lists:
- * the first one that a page has counts.
+ * the first one that a page has counts. What the host waits for is read in host-pressure.ts, on the same page or another.
  *
  * A value outside of what can be is unknown: DCGM writes very large numbers where it has none.
  *
  * Sources: dcgm-exporter, default counters; Triton Inference Server, metrics, GPU.
  */
+import type { DurationMs } from '../../base/units.ts';
 import type { AcceleratorReading } from '../../core/health/index.ts';
 import type { DeviceMemory } from '../../core/overload/index.ts';
 import type { DeviceTelemetry } from '../../ports/device-telemetry.ts';
+import { pressureOf } from './host-pressure.ts';
 import { type LabelledSample, readLabelled } from './prometheus-text.ts';
 import { smallGet } from './small-get.ts';
 
@@ -67,15 +69,29 @@ const LABELS = ['gpu', 'gpu_uuid', 'GPU_I_ID'];
 export function createHostTelemetry(): DeviceTelemetry {
   return {
     async read(source, timeoutMs) {
-      // The page is another service: the node's own headers and credential are not for it.
-      const answer = await smallGet({ id: '', url: source.url, headers: [] }, '', timeoutMs);
-      if (answer.kind !== 'answer' || answer.status !== 200) return undefined;
-      const accelerators = acceleratorsOf(answer.body, source.gpus);
-      if (accelerators.length === 0) return undefined;
+      const { url, pressureUrl = url } = source;
+      const devicePage = pageAt(url, timeoutMs);
+      const [page, otherPage] = await Promise.all([
+        devicePage,
+        pressureUrl === url ? devicePage : pageAt(pressureUrl, timeoutMs),
+      ]);
+      const accelerators = page === undefined ? [] : acceleratorsOf(page, source.gpus);
+      const pressure = otherPage === undefined ? undefined : pressureOf(otherPage);
+      if (accelerators.length === 0 && pressure === undefined) return undefined;
       const memory = memoryOf(accelerators, source.reservedUse);
-      return memory === undefined ? { accelerators } : { memory, accelerators };
+      return {
+        accelerators,
+        ...(memory === undefined ? {} : { memory }),
+        ...(pressure === undefined ? {} : { pressure }),
+      };
     },
   };
+}
+
+/** The page is another service: the node's own headers and credential are not for it. */
+async function pageAt(url: string, timeoutMs: DurationMs): Promise<string | undefined> {
+  const answer = await smallGet({ id: '', url, headers: [] }, '', timeoutMs);
+  return answer.kind === 'answer' && answer.status === 200 ? answer.body : undefined;
 }
 
 /** `gpus` empty stands for all of the page. */

@@ -439,8 +439,10 @@ function checkHolder(
 function checkTelemetry({ telemetry }: NodeInput, i: number, issues: Issues): void {
   if (telemetry === undefined) return;
   const path: Path = ['nodes', i, 'telemetry'];
-  const parsed = parseNodeUrl(telemetry.url);
-  if (parsed.kind === 'refused') issues.add([...path, 'url'], parsed.rule, parsed.received);
+  for (const name of ['url', 'pressureUrl'] as const) {
+    const parsed = telemetry[name] === undefined ? undefined : parseNodeUrl(telemetry[name]);
+    if (parsed?.kind === 'refused') issues.add([...path, name], parsed.rule, parsed.received);
+  }
   checkNumber([...path, 'reservedUse'], 'nodes[].telemetry.reservedUse', telemetry.reservedUse, issues);
   if ((telemetry.gpus?.length ?? 0) > GPUS_MAX)
     issues.add([...path, 'gpus'], `Expected at most ${GPUS_MAX} devices`, telemetry.gpus);

@@ -112,6 +112,7 @@ export interface NodeInput {
 export interface NodeTelemetryInput {
   readonly url: string;
   readonly gpus?: readonly string[] | undefined;
+  readonly pressureUrl?: string | undefined;
   readonly reservedUse?: number | undefined;
 }
 

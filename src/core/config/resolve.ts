@@ -219,13 +219,18 @@ function buildNode(entry: NodeInput): NodeConfig {
 }
 
 /** Exporters serve their page at `/metrics`; a URL without a path means that. */
-function buildTelemetry({ url, gpus, reservedUse }: NodeTelemetryInput): NodeTelemetryConfig {
-  const hasPath = /^https?:\/\/[^/]+\/./.test(url);
+function buildTelemetry({ url, gpus, pressureUrl, reservedUse }: NodeTelemetryInput): NodeTelemetryConfig {
   return {
-    url: hasPath ? url : `${url.replace(/\/$/, '')}/metrics`,
+    url: pageOf(url),
     gpus: gpus ?? [],
+    ...(pressureUrl === undefined ? {} : { pressureUrl: pageOf(pressureUrl) }),
     ...(reservedUse === undefined ? {} : { reservedUse }),
   };
+}
+
+function pageOf(url: string): string {
+  const hasPath = /^https?:\/\/[^/]+\/./.test(url);
+  return hasPath ? url : `${url.replace(/\/$/, '')}/metrics`;
 }
 
 /** Without a path the endpoint is a collector, which takes spans at `/v1/traces`. */

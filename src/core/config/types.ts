@@ -357,12 +357,14 @@ export interface NodeConfig {
   readonly telemetry?: NodeTelemetryConfig;
 }
 
-/** Where the host of a node tells of its accelerators: the metrics page of a DCGM exporter. */
+/** Where the host of a node tells of itself: the metrics page of a DCGM exporter, of a node exporter, or both. */
 export interface NodeTelemetryConfig {
   /** Scheme, host, port and path. */
   readonly url: string;
   /** The devices that the node uses, as the page names them; empty: all of the page. */
   readonly gpus: readonly string[];
+  /** Another page, which tells what the host waits for; absent: looked for on the first one. */
+  readonly pressureUrl?: string;
   /** What the engine takes of the memory at its start; absent: what is used while nothing of ours runs there. */
   readonly reservedUse?: Ratio;
 }

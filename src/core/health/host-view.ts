@@ -7,11 +7,13 @@
  *   used-by-others   busy, and nothing of ours has run there for a while
  *   works-in-vain    idle, and work of ours has run there for a while
  *   shared           its engine runs more than what we sent
+ *   starved          its host lacks CPU, memory or disk; see host-pressure.ts
  *   agrees           none of these
  *
  * The first that holds is told. Where one of the two sides is unknown, or began only now, there is none.
  */
 import type { DurationUs, Ratio } from '../../base/units.ts';
+import { type HostPressure, pressurePattern } from './host-pressure.ts';
 
 /** What a page says of one device; absent is unknown. */
 export interface AcceleratorReading {
@@ -43,10 +45,19 @@ export interface HostView {
   readonly engineRunning?: number;
   /** Tasks of ours on this node alone. */
   readonly engineInflight: number;
+  /** Absent is unknown. */
+  readonly pressure?: HostPressure;
 }
 
 export interface HostFinding {
-  readonly kind: 'device-error' | 'hot' | 'used-by-others' | 'works-in-vain' | 'shared' | 'agrees';
+  readonly kind:
+    | 'device-error'
+    | 'hot'
+    | 'used-by-others'
+    | 'works-in-vain'
+    | 'shared'
+    | 'starved'
+    | 'agrees';
   /** One sentence for people. */
   readonly says: string;
 }
@@ -119,6 +130,9 @@ function work(view: HostView): HostFinding | undefined {
   if (engineRunning !== undefined && engineRunning >= engineInflight + SHARED_MIN) {
     return { kind: 'shared', says: `Its engine runs ${engineRunning}, of which ${engineInflight} are ours` };
   }
+  const lack = view.pressure === undefined ? undefined : pressurePattern(view.pressure);
+  if (lack !== undefined)
+    return { kind: 'starved', says: `${lack.says[0]?.toUpperCase()}${lack.says.slice(1)}` };
   if (busy === undefined) return undefined;
   return {
     kind: 'agrees',

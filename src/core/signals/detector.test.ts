@@ -79,3 +79,21 @@ test(`Detector watches at most ${SUBJECTS_MAX} subjects, those that are named fi
   expect(findings).toHaveLength(SUBJECTS_MAX);
   expect(findings.at(-1)?.subject.id).toBe(`n${SUBJECTS_MAX - 1}`);
 });
+
+test('Detector tells what the host of an accused node lacks, where the host tells it', () => {
+  const detector = new Detector({
+    signal: 'node-variance',
+    thresholds: {},
+    enterSamples: 1,
+    leaveSamples: 1,
+    remedy: '',
+    look: () => seen('a', 'b'),
+  });
+  const past = new Past();
+  past.add(sampleAt(1, { outside: { hosts: [{ nodeId: 'b', kind: 'cpu-starved', says: 'it waits' }] } }));
+  detector.observe(past);
+  expect(detector.findings().map(({ evidence }) => evidence)).toEqual([
+    { id: 'a' },
+    { id: 'b', host: 'it waits' },
+  ]);
+});

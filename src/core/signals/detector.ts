@@ -10,6 +10,7 @@
 import type { MonoUs } from '../../base/units.ts';
 import type { Past } from './past.ts';
 import type { SignalName } from './names.ts';
+import { hostLack, type Sample } from './sample.ts';
 
 /** Subjects of one detector that are told; those named first count. */
 export const SUBJECTS_MAX = 20;
@@ -90,7 +91,7 @@ export class Detector {
   observe(past: Past): void {
     this.#look = this.rule.look(past);
     const suspicions = this.#look.kind === 'seen' ? this.#look.suspicions : [];
-    for (const suspicion of suspicions) this.#suspect(suspicion, past.now.at);
+    for (const suspicion of suspicions) this.#suspect(withHost(suspicion, past.now), past.now.at);
     const suspected = new Set(suspicions.map(({ subject }) => keyOf(subject)));
     const patience = this.#look.kind === 'blind' ? LEASE_SAMPLES : this.rule.leaveSamples;
     for (const [key, watched] of this.#watched) {
@@ -137,6 +138,13 @@ export class Detector {
     watched.misses = 0;
     if (watched.hits >= this.rule.enterSamples) watched.isActive = true;
   }
+}
+
+/** Whoever accuses a node tells what its host lacks, where that is known. */
+function withHost(suspicion: Suspicion, now: Sample): Suspicion {
+  const { subject, evidence } = suspicion;
+  const host = subject.kind === 'node' ? hostLack(now, subject.id) : undefined;
+  return host === undefined ? suspicion : { ...suspicion, evidence: { ...evidence, host } };
 }
 
 function keyOf({ kind, id }: Subject): string {

@@ -3,6 +3,8 @@ export type { Severity, Subject } from './detector.ts';
 export { SIGNAL_NAMES, type SignalName } from './names.ts';
 export {
   type ClassSample,
+  LACKING_HOSTS_MAX,
+  type LackingHost,
   type LogSumsSample,
   type NodeSample,
   type OutsideSample,

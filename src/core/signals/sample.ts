@@ -3,6 +3,7 @@
  * tell what happened between them. Whatever is in it is plain and is kept for ten minutes, so every list is bounded.
  */
 import type { DurationUs, MonoUs, NodeId, Rate, Ratio, RefUs } from '../../base/units.ts';
+import type { HostPattern } from '../health/host-pressure.ts';
 import type { StagesSample } from './stage-tally.ts';
 import type { TenantPace } from './tenant-pace.ts';
 import type { UserSideSample } from './user-side.ts';
@@ -181,13 +182,27 @@ export interface FailuresSample {
   readonly count: number;
 }
 
+/** Nodes in `OutsideSample.hosts`; of more, the first that joined. */
+export const LACKING_HOSTS_MAX = 64;
+
+/** A node whose host lacks something, as the host itself tells. */
+export interface LackingHost extends HostPattern {
+  readonly nodeId: NodeId;
+}
+
 /** What others than the scheduler know; absent is unknown. */
 export interface OutsideSample {
   /** Nodes whose load readings are missing or frozen. */
   readonly staleReadings?: readonly NodeId[];
+  readonly hosts?: readonly LackingHost[];
   /** Connections to nodes that were opened, and requests that were sent over them. */
   readonly connections?: { readonly opened: number; readonly requests: number };
   readonly userSide?: UserSideSample;
   /** All that are known, so that two samples tell what came in between; at most `CAUSES_MAX`. */
   readonly failures?: readonly FailuresSample[];
+}
+
+/** What the host of a node says that it lacks; undefined where it lacks nothing or does not tell. O(`LACKING_HOSTS_MAX`). */
+export function hostLack({ outside }: Sample, nodeId: NodeId): string | undefined {
+  return outside?.hosts?.find((host) => host.nodeId === nodeId)?.says;
 }

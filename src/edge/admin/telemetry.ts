@@ -1,6 +1,11 @@
 /** What host and engine of a node say of themselves, on the wire: unknown and stale are null, never zero. */
 import type { WallMs } from '../../base/units.ts';
-import { type AcceleratorReading, type HostFinding, hostFinding } from '../../core/health/index.ts';
+import {
+  type AcceleratorReading,
+  type HostFinding,
+  hostFinding,
+  type HostPressure,
+} from '../../core/health/index.ts';
 import type { NodeRow, NodeTelemetry } from '../../runtime/contract.ts';
 
 type Known<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> | null };
@@ -16,7 +21,13 @@ export interface WireTelemetry {
   /** Of the newer of the two. */
   readonly at: WallMs;
   readonly staleAfterMs: number;
-  readonly host: (Dated & { readonly accelerators: readonly Known<AcceleratorReading>[] }) | null;
+  readonly host:
+    | (Dated & {
+        readonly accelerators: readonly Known<AcceleratorReading>[];
+        /** What the host waits for; null where it does not tell. */
+        readonly pressure: Known<HostPressure> | null;
+      })
+    | null;
   readonly engine:
     | (Dated &
         Known<
@@ -40,6 +51,7 @@ export function wireTelemetry({ telemetry, inflight }: NodeRow): WireTelemetry |
             at: host.at,
             stale: host.isStale,
             accelerators: host.isStale ? [] : host.accelerators.map(wireAccelerator),
+            pressure: host.pressure === undefined ? null : wirePressure(host.pressure),
           },
     engine: engine === undefined ? null : wireEngine(engine),
     finding: findingOf(telemetry, inflight) ?? null,
@@ -58,6 +70,16 @@ function wireAccelerator(one: AcceleratorReading): Known<AcceleratorReading> {
     powerW: one.powerW ?? null,
     xid: one.xid ?? null,
     pcieReplays: one.pcieReplays ?? null,
+  };
+}
+
+function wirePressure(one: HostPressure): Known<HostPressure> {
+  return {
+    cpuWaiting: one.cpuWaiting ?? null,
+    memoryStalled: one.memoryStalled ?? null,
+    ioStalled: one.ioStalled ?? null,
+    runQueueUs: one.runQueueUs ?? null,
+    longRunQueue: one.longRunQueue ?? null,
   };
 }
 
@@ -84,5 +106,6 @@ function findingOf({ host, engine, ours }: NodeTelemetry, inflight: number): Hos
     steadyUs: ours.steadyUs,
     engineInflight: inflight,
     ...(running === undefined ? {} : { engineRunning: running }),
+    ...(host?.pressure === undefined ? {} : { pressure: host.pressure }),
   });
 }

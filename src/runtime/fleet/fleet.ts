@@ -4,11 +4,12 @@
  *
  * Order of a departure: forgotten by the registry, drained, then removed when nothing runs on it any more.
  */
-import type { NodeId } from '../../base/units.ts';
+import type { MonoUs, NodeId } from '../../base/units.ts';
 import type { NodeConfig } from '../../core/config/types.ts';
 import type { NodeState } from '../../core/health/state.ts';
 import type { Scheduler } from '../../core/scheduler/contract.ts';
 import type { SchedulerEvent } from '../../core/scheduler/events.ts';
+import { type LackingHost, LACKING_HOSTS_MAX } from '../../core/signals/index.ts';
 import type { DeviceTelemetry, HostReading } from '../../ports/device-telemetry.ts';
 import type { EngineAccount, EngineDriver, EngineProbe } from '../../ports/engine-driver.ts';
 import type { NodeTransport } from '../../ports/node-transport.ts';
@@ -32,7 +33,7 @@ import { createReconciler } from './reconciler.ts';
 import { createRecordKeeper } from './record-keeper.ts';
 import { createRegistration, type Registration } from './registration.ts';
 import { createRoster } from './roster.ts';
-import { loadOf, noteEngine } from './telemetry.ts';
+import { lackOf, loadOf, noteEngine, noteHost } from './telemetry.ts';
 
 export interface FleetOptions {
   readonly scheduler: Scheduler;
@@ -61,6 +62,8 @@ export interface Fleet extends NodeDesk, Registration {
   nodeDrained(nodeId: NodeId): void;
   /** Nodes whose load readings are missing or frozen. O(nodes). */
   staleReadings(): readonly NodeId[];
+  /** Nodes whose host lacks something by what it tells, and what; at most `LACKING_HOSTS_MAX`. */
+  lackingHosts(): readonly LackingHost[];
   stop(): void;
   /** Saves what changed since the last write. */
   flush(): Promise<void>;
@@ -114,8 +117,9 @@ export function createFleet(options: FleetOptions): Fleet {
     onReading(node, probe.reading);
   }
 
-  function onHost(node: FleetNode, { accelerators, memory }: HostReading): void {
-    node.telemetry.host = { what: accelerators, at: clock.nowUs() };
+  function onHost(node: FleetNode, reading: HostReading): void {
+    const { memory } = reading;
+    noteHost(node.telemetry, reading, clock.nowUs());
     if (memory !== undefined) apply({ kind: 'node-memory', nodeId: node.id, memory });
   }
 
@@ -186,6 +190,7 @@ export function createFleet(options: FleetOptions): Fleet {
     },
     staleReadings: () =>
       Array.from(roster.all()).flatMap(({ id, loadPage }) => (loadPage.isStale ? [id] : [])),
+    lackingHosts: () => lackingHosts(roster.all(), clock.nowUs()),
     upstreamModel: roster.upstreamModel,
     abortFreesSlot: roster.abortFreesSlot,
     permitTaken: roster.permitTaken,
@@ -194,6 +199,15 @@ export function createFleet(options: FleetOptions): Fleet {
     flush: () => keeper.flush(roster.all()),
     counters: () => ({ nodes: roster.size, registryWriteErrors: keeper.writeErrors() }),
   };
+}
+
+function lackingHosts(nodes: Iterable<FleetNode>, now: MonoUs): readonly LackingHost[] {
+  const found: LackingHost[] = [];
+  for (const { id, telemetry } of nodes) {
+    const lack = found.length < LACKING_HOSTS_MAX ? lackOf(telemetry, now) : undefined;
+    if (lack !== undefined) found.push({ nodeId: id, ...lack });
+  }
+  return found;
 }
 
 /** The configuration rules where it speaks; the engine fills in the rest, and what it does not say stays as known. */

@@ -70,9 +70,10 @@ export function createMembership(options: MembershipOptions): Membership {
   /** A page that may not be fetched is left out, and said; the node serves without it. */
   function checkedTelemetry(config: NodeConfig): NodeConfig {
     if (config.telemetry === undefined) return config;
-    const verdict = checkNodeUrl(config.telemetry.url);
-    if (verdict.kind === 'accepted') return config;
-    log.error({ node: config.id, rule: verdict.rule }, 'The telemetry page of a node is refused');
+    const { url, pressureUrl = url } = config.telemetry;
+    const refused = [url, pressureUrl].map(checkNodeUrl).find(({ kind }) => kind === 'refused');
+    if (refused === undefined) return config;
+    log.error({ node: config.id, ...refused }, 'The telemetry page of a node is refused');
     const { telemetry: _refused, ...rest } = config;
     return rest;
   }

@@ -11,7 +11,15 @@ import {
   US_PER_MS,
 } from '../../base/units.ts';
 import type { WallMs } from '../../base/units.ts';
-import type { AcceleratorReading } from '../../core/health/index.ts';
+import {
+  type AcceleratorReading,
+  type HostPattern,
+  type HostPressure,
+  pressureBetween,
+  type PressureCounters,
+  pressurePattern,
+} from '../../core/health/index.ts';
+import type { HostReading } from '../../ports/device-telemetry.ts';
 import type { EngineAccount } from '../../ports/engine-driver.ts';
 import type { NodeTelemetry } from '../contract.ts';
 
@@ -29,6 +37,9 @@ interface Told<T> {
 
 export interface TelemetryState {
   host: Told<readonly AcceleratorReading[]> | undefined;
+  /** Sums at the last look, and what they grew by since the one before. */
+  counters: Told<PressureCounters> | undefined;
+  pressure: Told<HostPressure> | undefined;
   engine: Told<EngineAccount> | undefined;
   /** Over the prompts between the last two looks that saw any. */
   prefixHitRatio: Ratio | undefined;
@@ -37,7 +48,33 @@ export interface TelemetryState {
 }
 
 export function createTelemetryState(): TelemetryState {
-  return { host: undefined, engine: undefined, prefixHitRatio: undefined, steadySince: 0 };
+  return {
+    host: undefined,
+    counters: undefined,
+    pressure: undefined,
+    engine: undefined,
+    prefixHitRatio: undefined,
+    steadySince: 0,
+  };
+}
+
+export function noteHost(
+  state: TelemetryState,
+  { accelerators, pressure: after }: HostReading,
+  at: MonoUs,
+): void {
+  state.host = { what: accelerators, at };
+  if (after === undefined) return;
+  const before = state.counters;
+  state.counters = { what: after, at };
+  const what = before === undefined ? undefined : pressureBetween(before.what, after, at - before.at);
+  if (what !== undefined) state.pressure = { what, at };
+}
+
+/** What the host lacked at the last look, if that was lately. */
+export function lackOf({ pressure }: TelemetryState, now: MonoUs): HostPattern | undefined {
+  if (pressure === undefined || now - pressure.at > msToUs(STALE_AFTER_MS)) return undefined;
+  return pressurePattern(pressure.what);
 }
 
 /** Counters that fell belong to an engine that was started again. */
@@ -72,7 +109,7 @@ export function telemetryOf(
   sameHost: readonly ToldNode[],
   clocks: TelemetryClocks,
 ): NodeTelemetry | undefined {
-  const { host, engine, prefixHitRatio } = node.telemetry;
+  const { host, pressure, engine, prefixHitRatio } = node.telemetry;
   if (host === undefined && engine === undefined) return undefined;
   const staleAfterMs = Math.max(STALE_AFTER_MS, LOOKS_MISSED * clocks.intervalMs);
   const age = (told: Told<unknown>): DurationUs => clocks.now - told.at;
@@ -82,7 +119,16 @@ export function telemetryOf(
   });
   return {
     staleAfterMs,
-    ...(host === undefined ? {} : { host: { ...dated(host), accelerators: host.what, ageUs: age(host) } }),
+    ...(host === undefined
+      ? {}
+      : {
+          host: {
+            ...dated(host),
+            accelerators: host.what,
+            ageUs: age(host),
+            ...(pressure === undefined || dated(pressure).isStale ? {} : { pressure: pressure.what }),
+          },
+        }),
     ...(engine === undefined
       ? {}
       : {

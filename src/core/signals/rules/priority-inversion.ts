@@ -4,7 +4,7 @@
  */
 import type { Past } from '../past.ts';
 import type { Look, Rule, Suspicion } from '../detector.ts';
-import type { WaitingRow } from '../sample.ts';
+import { hostLack, type Sample, type WaitingRow } from '../sample.ts';
 import { percent, seconds, told } from '../statistics.ts';
 
 const WAIT_S = 2;
@@ -28,7 +28,7 @@ export const priorityInversion: Rule = {
     const worst = new Map<string, WaitingRow>();
     for (const row of now.waiting)
       if (isInverted(row) && !worst.has(row.className)) worst.set(row.className, row);
-    return { kind: 'seen', suspicions: [...worst.values()].map(suspicionOf) };
+    return { kind: 'seen', suspicions: [...worst.values()].map((row) => suspicionOf(row, now)) };
   },
 };
 
@@ -37,9 +37,10 @@ function isInverted({ held, oldestWaitUs, allowedUs }: WaitingRow): boolean {
   return oldestWaitUs >= Math.max(WAIT_S * 1_000_000, allowedUs * WAIT_RATIO);
 }
 
-function suspicionOf(row: WaitingRow): Suspicion {
+function suspicionOf(row: WaitingRow, now: Sample): Suspicion {
   const held = row.held as NonNullable<WaitingRow['held']>;
   const part = held.byLower / held.places;
+  const host = hostLack(now, held.nodeId);
   return {
     subject: { kind: 'class', id: row.className },
     severity: row.oldestWaitUs > row.allowedUs / 2 ? 'page' : 'warn',
@@ -53,6 +54,7 @@ function suspicionOf(row: WaitingRow): Suspicion {
       holderTenant: held.tenant,
       holderNode: held.nodeId,
       holderRunningS: seconds(held.runningUs),
+      ...(host === undefined ? {} : { holderHost: host }),
     },
     says: `${row.className} waits ${seconds(row.oldestWaitUs)} s for ${row.model} while ${percent(part)} of its places are held by lower classes, the longest by ${held.className} on ${held.nodeId} for ${seconds(held.runningUs)} s`,
   };

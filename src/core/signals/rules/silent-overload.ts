@@ -54,7 +54,9 @@ export const silentOverload: Rule = {
     if (waits) return { kind: 'seen', suspicions: [], why: 'The overload is to be seen: requests wait' };
     return {
       kind: 'seen',
-      suspicions: now.classes.flatMap((record) => suspicionOf(record, [then, middle], seen)),
+      suspicions: now.classes.flatMap((record) =>
+        suspicionOf(record, [then, middle], { ...seen, ...hostsOf(now) }),
+      ),
     };
   },
 };
@@ -62,7 +64,7 @@ export const silentOverload: Rule = {
 function suspicionOf(
   record: ClassSample,
   [then, middle]: readonly [Sample, Sample],
-  { use, useBefore }: { readonly use: number; readonly useBefore: number },
+  { use, useBefore, ...hosts }: { readonly use: number; readonly useBefore: number } & HostsEvidence,
 ): readonly Suspicion[] {
   const first = then.classes.find(({ name }) => name === record.name);
   const second = middle.classes.find(({ name }) => name === record.name);
@@ -86,8 +88,21 @@ function suspicionOf(
         requests: recent.total,
         use: told(use),
         useBefore: told(useBefore),
+        ...hosts,
       },
       says: `${percent(above / recent.total)} of ${record.name} take longer for their size than the slowest 1 % did before, while ${percent(use)} of the places are taken as before`,
     },
   ];
+}
+
+interface HostsEvidence {
+  /** Nodes whose hosts lack something by what they tell, and the first of them. */
+  readonly lackingHosts?: number;
+  readonly host?: string;
+}
+
+function hostsOf({ outside }: Sample): HostsEvidence {
+  const hosts = outside?.hosts ?? [];
+  const [first] = hosts;
+  return first === undefined ? {} : { lackingHosts: hosts.length, host: `${first.nodeId}: ${first.says}` };
 }

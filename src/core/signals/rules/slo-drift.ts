@@ -10,7 +10,7 @@
  */
 import type { Past } from '../past.ts';
 import type { Look, Rule, Suspicion } from '../detector.ts';
-import type { ClassSample, Sample } from '../sample.ts';
+import { type ClassSample, hostLack, type Sample } from '../sample.ts';
 import { mean, median, percent, told } from '../statistics.ts';
 import { logMean, nodesSince } from './since.ts';
 
@@ -122,7 +122,7 @@ function usedBetween(name: string, from: Sample, to: Sample): number {
   return (b.deadlineUsed - a.deadlineUsed) / (b.served - a.served);
 }
 
-type Blame = { readonly by: string; readonly part: number };
+type Blame = { readonly by: string; readonly part: number; readonly host?: string };
 
 /** Which part of the shift is the waiting, and which node adds most to the rest. */
 function blameOf(name: string, [first, changed, last]: readonly [Sample, Sample, Sample]): Blame {
@@ -141,9 +141,9 @@ function blameOf(name: string, [first, changed, last]: readonly [Sample, Sample,
   if (waited > 1 && slower < Math.log(RATIO_MIN) / 2) return { by: 'waiting in the queue', part: 1 };
   if (worst === undefined || slower <= 0) return { by: 'nothing that is measured', part: 0 };
   const part = worst.part / slower;
-  return part > 0.5
-    ? { by: `the node ${worst.id}`, part: told(part) }
-    : { by: 'slower service on most nodes', part: 1 };
+  if (part <= 0.5) return { by: 'slower service on most nodes', part: 1 };
+  const host = hostLack(last, worst.id);
+  return { by: `the node ${worst.id}`, part: told(part), ...(host === undefined ? {} : { host }) };
 }
 
 function waitBetween(name: string, from: Sample, to: Sample): number {
