@@ -5,6 +5,7 @@
 import type { Mutant } from './mutant.ts';
 import { DEGRADE_MUTANTS } from './degrade.ts';
 import { LIMIT_MUTANTS } from './limits.ts';
+import { CROWDED_MARGIN_MUTANTS } from './crowded-margin.ts';
 import { FIRST_CLASS_MARGIN_MUTANTS } from './first-class-margin.ts';
 import { HEALTH_MUTANTS } from './health.ts';
 import { ADAPTIVE_MUTANTS } from './adaptive.ts';
@@ -28,6 +29,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...RETRY_MUTANTS,
   ...PLACEMENT_MUTANTS,
   ...FIRST_CLASS_MARGIN_MUTANTS,
+  ...CROWDED_MARGIN_MUTANTS,
   ...LADDER_MUTANTS,
   ...LEDGER_MUTANTS,
   ...DEGRADE_MUTANTS,

@@ -78,6 +78,7 @@ export const DEFAULT_ADMISSION: AdmissionConfig = Object.freeze({
   serviceTimesMin: defaultOf('admission.serviceTimesMin'),
   marginMin: defaultOf('admission.marginMin'),
   marginMax: defaultOf('admission.marginMax'),
+  crowdedMarginMax: defaultOf('admission.crowdedMarginMax'),
 });
 
 export const DEFAULT_PLACEMENT: PlacementConfig = Object.freeze({

@@ -66,6 +66,8 @@ export interface AdmissionConfig {
   /** Feasibility multiplies the predicted service time by a margin between these, by measured error. */
   readonly marginMin: number;
   readonly marginMax: number;
+  /** The upper one where what waits takes longer than the task has left; without effect below `marginMax`. */
+  readonly crowdedMarginMax: number;
 }
 
 export interface PlacementConfig {

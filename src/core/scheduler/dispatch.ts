@@ -237,7 +237,7 @@ function takeOrWait(state: SchedulerState, lane: Lane, task: TaskRecord, node: N
   const doneAt = task.reservedDoneAt;
   const hereUs = rankedUs(node, task, state.context) / node.rankFactor;
   const isFasterElsewhere = doneAt - state.now < hereUs * (1 - state.config.placement.nearTieRatio);
-  const mayTake = mayRunOn(state, task, node) && meetsDeadline(state, task, node, state.now);
+  const mayTake = mayRunOn(state, task, node) && meetsWithMargin(state, lane, { task, node });
   if (!isFasterElsewhere && mayTake) {
     assign(state, lane, task, node);
     return false;
@@ -354,17 +354,34 @@ export function isKeptInTime(
  * too short, it gives way, down to the bare prediction.
  */
 export function marginFor(state: SchedulerState, lane: Lane, task: TaskRecord): number {
-  return isOfFirstClass(task, state.config)
-    ? marginOver(state, task, bestServiceUs(lane, task))
-    : marginOf(state);
+  if (!isOfFirstClass(task, state.config)) return crowdedMargin(state, lane, task);
+  return marginOver(state, lane, { task, bestUs: bestServiceUs(lane, task) });
 }
 
 /** The same where the best open node takes `bestUs`. */
-export function marginOver(state: SchedulerState, task: TaskRecord, bestUs: DurationUs): number {
-  const margin = marginOf(state);
+export function marginOver(
+  state: SchedulerState,
+  lane: Lane,
+  { task, bestUs }: { readonly task: TaskRecord; readonly bestUs: DurationUs },
+): number {
+  const margin = crowdedMargin(state, lane, task);
   if (!isOfFirstClass(task, state.config)) return margin;
   const halfUs = (task.deadlineAt - task.submittedAt) / 2;
   return Math.max(1, Math.min(margin, halfUs / bestUs));
+}
+
+/**
+ * Where all that waits takes longer than the task has left, not everybody can be in time, and who misses has had a node in place
+ * of one who would not have: of the first class nine of ten shall be in time, of the others 98 of 100, as far as
+ * `crowdedMarginMax` goes. Elsewhere a node would be idle rather than better used, and the usual margin holds. O(pools).
+ */
+function crowdedMargin(state: SchedulerState, lane: Lane, task: TaskRecord): number {
+  if (state.now + laneDrainUs(lane) <= task.deadlineAt) return marginOf(state);
+  const { marginMin, marginMax, crowdedMarginMax } = state.config.admission;
+  const max = Math.max(marginMax, crowdedMarginMax);
+  return isOfFirstClass(task, state.config)
+    ? state.margin.usualWithin(marginMin, max)
+    : state.margin.sureWithin(marginMin, max);
 }
 
 /** Whether the node, free now, would do in time what the deadline bounds, with the margin that placement asks for. */
@@ -502,5 +519,5 @@ export function meetsDeadlineSafely(state: SchedulerState, task: TaskRecord, nod
 }
 
 export function marginOf(state: SchedulerState): number {
-  return state.margin.within(state.config.admission.marginMin, state.config.admission.marginMax);
+  return state.margin.usualWithin(state.config.admission.marginMin, state.config.admission.marginMax);
 }

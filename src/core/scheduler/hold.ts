@@ -137,7 +137,7 @@ function isInTimeAfter(
   const leftUs = deadlineLeftUs(node, task, context);
   const neededUs = swapUs(node, task, state.config) + leftUs / node.rateOf(model, inflight);
   const bestUs = Math.min(bestServiceUs(lane, task), task.deadlineWorkUs / node.rateOf(model, 1));
-  return startAt + neededUs * marginOver(state, task, bestUs) <= task.deadlineAt;
+  return startAt + neededUs * marginOver(state, lane, { task, bestUs }) <= task.deadlineAt;
 }
 
 /** Whether the node with room would do it in time beside what it runs, with the margin that placement asks for. */
@@ -196,9 +196,9 @@ function opens(asking: Asking, candidates: readonly Candidate[], otherwise: 'nod
 }
 
 /** Whether a node of the reference speed that joined now would do it in time. */
-function isInTimeOnReference({ state, task, now }: Asking): boolean {
+function isInTimeOnReference({ state, lane, task, now }: Asking): boolean {
   const neededUs: DurationUs = task.deadlineWorkUs / REFERENCE_RATE;
-  return now + neededUs * marginOver(state, task, neededUs) <= task.deadlineAt;
+  return now + neededUs * marginOver(state, lane, { task, bestUs: neededUs }) <= task.deadlineAt;
 }
 
 /** Whether it is not given up before: who is looked at is ended once no open node would do it in time. */
