@@ -12,9 +12,10 @@ import { replay } from '../../src/apps/cli/replay.ts';
 import type { StartedGateway } from '../../src/apps/gateway/start-gateway.ts';
 import { createPrng, type Prng } from '../../src/base/prng.ts';
 import { type ConfigInput, resolveConfig } from '../../src/core/config/index.ts';
+import type { Overtaken } from '../../src/simulator/replay/overtaken.ts';
 import { type ReplayReport, replayJournal } from '../../src/simulator/replay/replay.ts';
 import { type CaseBench, createCaseBench, nodeAt } from '../support/case-bench.ts';
-import { call } from './cli-fixture.ts';
+import { call, createFixture } from './cli-fixture.ts';
 import { completion, type NodeScript, sendJson } from './edge-fixture.ts';
 
 const MODELS = [{ id: 'tiny', profile: { kind: 'generic' as const, meanMs: 20 } }];
@@ -155,7 +156,25 @@ describe('a journal of a gateway under overload', () => {
       expect(text).toContain(part);
     expect(text).not.toContain('xxxx');
     expect(await replay(folder, { json: false })).toBe(0);
+    expect(await overtakenOf(report.events)).toMatchObject({ lateMs: 1, run: { id: 'r' } });
   });
+
+  /** What the command tells of one run that lasts as long as the journal, which has all requests of all classes. */
+  async function overtakenOf(eventsMax: number): Promise<unknown> {
+    const file = join(folder, 'runs.csv');
+    writeFileSync(file, 'run_id,start_time,end_time,tags.deadline\nr,0,9000000000001,9000000000000\n');
+    const cli = createFixture();
+    const { stdout, code } = await cli.cli(['replay', folder, '--runs', file, '--json']);
+    await cli.end();
+    expect(code).toBe(0);
+    const { classes, runs } = JSON.parse(stdout) as Overtaken;
+    const requests = classes.reduce((sum, row) => sum + row.requests, 0);
+    expect(requests).toBeGreaterThan(200);
+    expect(requests).toBeLessThan(eventsMax);
+    expect(runs[0]?.requests).toBe(requests);
+    expect(runs[0]?.missed).toBe(classes.reduce((sum, row) => sum + row.missed, 0));
+    return runs[0];
+  }
 
   test('tells where a changed event leads to another decision, and that its lines are not what was written', async () => {
     const started = await gatewayWith({ folder });

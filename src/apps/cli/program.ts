@@ -180,6 +180,8 @@ function addReplay(program: Command, finish: Finish): void {
     .description('whether the scheduler decides again what a journal says that it decided')
     .argument('<journal>', 'a segment, or the folder of a journal: then its newest run')
     .option('-p, --policy <names>', 'what these policies would have done with the same arrivals', names)
+    .option('--overtaken', 'who waited past its deadline, and who was served meanwhile')
+    .option('--runs <file>', 'the same for runs of experiments (CSV or JSON, as MLflow writes them)')
     .option('--json', 'one JSON document on standard output')
     .addHelpText('after', REPLAY_HELP)
     .action(async (path, options) => finish(await (await import('./replay.ts')).replay(path, options)));
@@ -192,6 +194,7 @@ gives the same decisions, or tells the first one that is not the same.
 Examples:
   spillway replay /var/lib/spillway/journal
   spillway replay /var/lib/spillway/journal --policy round-robin,sed
+  spillway replay /var/lib/spillway/journal --runs runs.csv
   spillway demo --quick --journal demo.jsonl && spillway replay demo.jsonl
 
 Exit codes: 0 every decision is the same, 1 one differs or the journal is damaged, 2 wrong usage.`;

@@ -1,16 +1,21 @@
 /** `spillway replay JOURNAL`: whether the scheduler decides again what it decided. */
 import { journalFiles, readJournal } from '../../adapters/journal-file/index.ts';
 import { POLICIES } from '../../simulator/policies/registry.ts';
-import { readRun } from '../../simulator/replay/recorded-run.ts';
+import { readRun, type RecordedRun } from '../../simulator/replay/recorded-run.ts';
 import { type WhatIfRow, whatIf } from '../../simulator/replay/what-if.ts';
 import { type ReplayReport, replayJournal } from '../../simulator/replay/replay.ts';
 import { codeVersion } from '../gateway/open-journal.ts';
 import { CliError, DONE, FAILED, USAGE } from './exit.ts';
 import { duration, say, sayJson, table, terminalWidth } from './output.ts';
+import { sayOvertaken } from './overtaken.ts';
+import { readRuns } from './runs-file.ts';
 
 export interface ReplayOptions {
   /** Plays the recorded arrivals under these as well. */
   readonly policy?: readonly string[];
+  /** Tells who waited past its deadline and who was served meanwhile; with a file of runs, of theirs too. */
+  readonly overtaken?: boolean;
+  readonly runs?: string;
   readonly json?: boolean;
 }
 
@@ -19,6 +24,11 @@ export async function replay(path: string, options: ReplayOptions): Promise<numb
   const files = filesOf(path);
   if (files.length === 0) throw new CliError(`Expected a journal, but there is no segment in ${path}`, USAGE);
   if (options.policy !== undefined) return compare(files, options.policy, options.json === true);
+  if (options.overtaken === true || options.runs !== undefined) {
+    const runs = options.runs === undefined ? [] : readRuns(options.runs);
+    sayOvertaken(await runOf(files), runs, options.json === true);
+    return DONE;
+  }
   const report = await replayJournal(readJournal(files));
   if (options.json === true) sayJson({ ...report, replayedBy: codeVersion(), files: files.length });
   else for (const line of replayLines(report)) say(line);
@@ -30,12 +40,7 @@ async function compare(files: readonly string[], asked: readonly string[], json:
   const unknown = asked.find((name) => !Object.hasOwn(POLICIES, name));
   if (unknown !== undefined)
     throw new CliError(`Could not find the policy ${unknown}; see spillway simulate --list`, USAGE);
-  const run = await readRun(readJournal(files));
-  if (run === undefined)
-    throw new CliError(
-      'Expected a journal from its start: what began before it cannot be played again',
-      USAGE,
-    );
+  const run = await runOf(files);
   const rows = whatIf(run, [...new Set([run.config.policy, ...asked])]);
   if (json) sayJson({ spanMs: run.spanUs / 1_000, nodes: run.nodes.length, rows });
   else {
@@ -44,6 +49,12 @@ async function compare(files: readonly string[], asked: readonly string[], json:
     say('Nodes do not fail in it, and whoever was refused comes back when he did in fact.');
   }
   return DONE;
+}
+
+async function runOf(files: readonly string[]): Promise<RecordedRun> {
+  const run = await readRun(readJournal(files));
+  if (run !== undefined) return run;
+  throw new CliError('Expected a journal from its start: what began before it is not known', USAGE);
 }
 
 const HEAD = [

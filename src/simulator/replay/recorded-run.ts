@@ -2,7 +2,7 @@
  * What a journal tells of a run, for playing it under another policy: who came when with what, who hung up, what operators
  * did, how long each request took on the node where it ran, and what became of it. Instants count from the journal's start.
  */
-import type { DurationUs, MonoUs, NodeId, Rate, TaskId } from '../../base/units.ts';
+import type { DurationUs, MonoUs, NodeId, Rate, TaskId, WallMs } from '../../base/units.ts';
 import type { SchedulerConfig } from '../../core/config/types.ts';
 import { type Decision, JournalDecoder, type JournalEntry } from '../../core/journal/index.ts';
 import type { TaskSpec } from '../../core/request/task.ts';
@@ -30,6 +30,8 @@ export interface RecordedRequest {
   end: string;
   endedAt: MonoUs;
   firstByteAt: MonoUs;
+  /** First given to a node; -1 where it never was. */
+  assignedAt: MonoUs;
 }
 
 /** Time on a node, from assignment: to the first byte (0 where none was told), and to the end. */
@@ -41,6 +43,8 @@ export interface RecordedService {
 export interface RecordedRun {
   readonly config: SchedulerConfig;
   readonly spanUs: DurationUs;
+  /** When the journal began. */
+  readonly wallMs: WallMs;
   readonly nodes: readonly RecordedNode[];
   readonly requests: readonly RecordedRequest[];
   /** Cordons, drains and removals. */
@@ -86,6 +90,7 @@ class RunReader {
   #config: SchedulerConfig | undefined;
   #scheduler: ReturnType<typeof createScheduler> | undefined;
   #base: MonoUs = 0;
+  #wallMs: WallMs = 0;
   #now: MonoUs = 0;
 
   take(line: string): void {
@@ -117,6 +122,7 @@ class RunReader {
     return {
       config: this.#config,
       spanUs: this.#now - 0,
+      wallMs: this.#wallMs,
       nodes: [...this.#nodes].map(([id, { inflight: _, ...node }]) => ({
         ...node,
         rates: rates.get(id) ?? new Map(),
@@ -131,6 +137,7 @@ class RunReader {
     if (this.#config !== undefined || head.segment > 1) return;
     this.#config = head.config;
     this.#base = head.at;
+    this.#wallMs = head.wallMs;
     this.#scheduler = createScheduler(head.config);
   }
 
@@ -139,7 +146,14 @@ class RunReader {
       case 'submit': {
         const deadlineAt = event.task.deadlineAt - this.#base;
         const task = { ...event.task, fingerprint: '', deadlineAt };
-        this.#requests.set(task.id, { task, at: this.#now, end: '', endedAt: -1, firstByteAt: -1 });
+        this.#requests.set(task.id, {
+          task,
+          at: this.#now,
+          end: '',
+          endedAt: -1,
+          firstByteAt: -1,
+          assignedAt: -1,
+        });
         return;
       }
       case 'cancel': {
@@ -191,6 +205,8 @@ class RunReader {
   #decision({ kind, taskId, nodeId, what }: Decision): void {
     if (kind === 'assign') {
       this.#attempts.set(taskId, { nodeId, at: this.#now, firstByteAt: -1 });
+      const request = this.#requests.get(taskId);
+      if (request !== undefined && request.assignedAt < 0) request.assignedAt = this.#now;
       const node = this.#nodes.get(nodeId);
       if (node === undefined) return;
       node.inflight += 1;

@@ -52,7 +52,7 @@ function suspicionOf(record: ClassSample, now: Sample, then: Sample): readonly S
         oldestWaitS: told(record.oldestWaitUs / 1e6),
         share: told(record.share),
         shareOfWork: told(work),
-        servedInstead: mostServed(record, now, then),
+        servedInstead: servedInstead(record, now, then),
       },
       says: `${overtaken} of ${ended} ${record.name} requests (${percent(overtaken / ended)}) waited past their deadline while newer ones were served`,
     },
@@ -65,10 +65,16 @@ function workShare(record: ClassSample, now: Sample, then: Sample): number {
   return whole === 0 ? 0 : dispatchedSince(record, then) / whole;
 }
 
-/** The other class that got most of it. */
-function mostServed({ name }: ClassSample, now: Sample, then: Sample): string {
-  const others = now.classes.filter((one) => one.name !== name);
-  return others.toSorted((a, b) => dispatchedSince(b, then) - dispatchedSince(a, then))[0]?.name ?? '';
+/** The other classes by their part of what was dispatched, the greatest first. */
+function servedInstead({ name }: ClassSample, now: Sample, then: Sample): string {
+  const others = now.classes
+    .filter((one) => one.name !== name)
+    .map((one) => ({ name: one.name, part: workShare(one, now, then) }));
+  return others
+    .filter(({ part }) => part > 0)
+    .toSorted((a, b) => b.part - a.part)
+    .map((one) => `${one.name} ${percent(one.part)}`)
+    .join(', ');
 }
 
 function dispatchedSince(record: ClassSample, then: Sample): number {
