@@ -191,6 +191,8 @@ function failed(state: SchedulerState, { task, node, result, isCut }: Failure): 
   if (result.failure === 'refused') node.tally.refused += 1;
   else if (isEvidence(node, task.decidedAt)) node.tally.failed += 1;
   if (task.isSettled) return forget(state, task);
+  // Whatever comes next is another node's: a retry, or a lesser answer where the model is given up.
+  task.triedNodes = [...(task.triedNodes ?? []), node.spec.id];
   let isPoison = false;
   if (result.failure === 'refused') {
     closeRoom(state, node, result.nodeRetryAfterUs ?? 0);
@@ -202,7 +204,7 @@ function failed(state: SchedulerState, { task, node, result, isCut }: Failure): 
   }
   if (isPoison) return settle(state, task, { kind: 'failed', reason: 'poison', hint: NO_RETRY });
   const shut = modelShut(state, task.spec.model);
-  if (result.retryable && shut === null && retry(state, task, node)) return;
+  if (result.retryable && shut === null && retry(state, task)) return;
   const reason = result.failure === 'timeout' ? 'node-timeout' : 'node-failed';
   const end: BadEnd = { kind: 'failed', reason, ...(shut ?? SOON) };
   // Once a part of the answer has left, no other can stand in for it.
@@ -245,8 +247,7 @@ function strike(state: SchedulerState, task: TaskRecord, node: NodeRecord): bool
 }
 
 /** Puts the task back for another node, if one is left, the budget allows it and the attempts are not used up. */
-function retry(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
-  task.triedNodes = [...(task.triedNodes ?? []), node.spec.id];
+function retry(state: SchedulerState, task: TaskRecord): boolean {
   if (task.hasFirstByte) return false;
   const lane = state.fleet.laneFor(task.spec.model, task.spec.needs, task.spec.tenant);
   if (typeof lane === 'string' || !mayTryElsewhere(state, task, lane)) return false;

@@ -290,6 +290,27 @@ describe('a task that failed', () => {
     expect(degradedLines(world, 1)).toEqual(['degraded 1 0 node-failed no-node']);
   });
 
+  test('is not tried there again with a cheaper model where its failure shuts its own everywhere', () => {
+    const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+    const world = worldOf(ids.map((id): [string, ...string[]] => [id, 'm', 'small']));
+    const task = (id: number): TaskSpec =>
+      low(id, [cheaper('small', MS)], { deadlineAt: world.now + 600 * S });
+    const failure = { kind: 'failed', failure: 'server-error' } as const;
+    for (let id = 1; id < 100; id++) {
+      world.submit(task(id));
+      const nodeId = world.permits.get(id)?.nodeId;
+      // Nowhere else to go: each other node is closed for the time of this failure.
+      const others = ids.filter((other) => other !== nodeId);
+      for (const other of others) world.apply({ kind: 'node-cordoned', nodeId: other, cordoned: true });
+      world.end(id, { ...failure, retryable: true });
+      expect(world.outcomes.get(id), `task ${id}`).toMatchObject({ kind: 'failed', reason: 'node-failed' });
+      for (const other of others) world.apply({ kind: 'node-cordoned', nodeId: other, cordoned: false });
+      world.advance(S / 100);
+      if (world.scheduler.node('a', world.now)?.breakers.some((row) => row.scope === 'everywhere')) return;
+    }
+    expect.unreachable('the model is never given up');
+  });
+
   test('by its deadline gets what needs no work, and its node is stopped', () => {
     const world = worldOf([
       ['a', 'm'],
