@@ -165,6 +165,25 @@ describe('the head of a line', () => {
   });
 });
 
+describe('a node that opens with several places', () => {
+  test('takes as many of a long queue, although each would be done sooner on another one', () => {
+    const checked = new CheckedScheduler(defaultSchedulerConfig());
+    const submit = (id: number): void =>
+      void checked.submit(taskSpec(id, { tenant: `t${id}`, deadlineAt: 600 * S }));
+    checked.apply({ kind: 'node-registered', node: nodeSpec('slow', { slots: 3, hardware: 'T4' }) });
+    for (let id = 1; id <= 3; id++) submit(id);
+    while (checked.permits.size > 0) {
+      checked.advance(7 * S);
+      for (const id of checked.runningOn('slow')) checked.end(id);
+    }
+    checked.apply({ kind: 'node-cordoned', nodeId: 'slow', cordoned: true });
+    checked.apply({ kind: 'node-registered', node: nodeSpec('fast') });
+    for (let id = 4; id <= 40; id++) submit(id);
+    checked.apply({ kind: 'node-cordoned', nodeId: 'slow', cordoned: false });
+    expect(checked.runningOn('slow')).toHaveLength(3);
+  });
+});
+
 describe('exploration', () => {
   /** A fast node that is idle most of the time beside a slow one that earliest completion time never chooses. */
   function sentToSlow(className: string, sizesUs: readonly number[]): readonly number[] {

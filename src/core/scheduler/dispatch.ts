@@ -85,7 +85,7 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
     const loads = lane.loadsModels && node.residentModel !== task.spec.model;
     if (!loads && loss <= laneDrainUs(lane) * NEGLIGIBLE_LOSS) {
       assign(state, lane, task, node);
-      break;
+      continue;
     }
     if (loss === Number.POSITIVE_INFINITY) sortOut(task, node);
     hold(state, lane, task);
