@@ -4,10 +4,19 @@ import { nodeSpec, S } from '../../../test/support/specs.ts';
 import { flowAlone, taskRecord } from '../../../test/support/task-records.ts';
 import { createPrng, type Prng } from '../../base/prng.ts';
 import { defaultSchedulerConfig } from '../config/defaults.ts';
+import type { SchedulerConfig } from '../config/types.ts';
 import { NodeRecord } from '../health/node-record.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { NO_NEEDS } from '../request/needs.ts';
-import { type ChooseContext, choose, emptyChoice, serviceUs } from './choose.ts';
+import {
+  type ChooseContext,
+  choose,
+  chooseInTime,
+  deadlineServiceUs,
+  emptyChoice,
+  rankedUs,
+  serviceUs,
+} from './choose.ts';
 import { Fleet } from './fleet.ts';
 import { PrefixIndex } from './prefix-index.ts';
 
@@ -161,4 +170,54 @@ describe('choose', () => {
     choose(lane.pools, taskRecord(1, { workUs: S }), { ...world.context, config }, choice);
     expect(choice.roomy?.node).toBe(nodes[1]);
   });
+});
+
+/** Nodes of two models, some of them unproven, some with the other model loaded, all with room. */
+function mixedWorld(seed: number, config: SchedulerConfig): World {
+  const world = new World(0, seed);
+  const { prng } = world;
+  const models = [{ model: 'm' }, { model: 'other' }];
+  const nodes = 1 + (prng.nextUint32() % 40);
+  for (let i = 0; i < nodes; i++) {
+    const node = new NodeRecord(nodeSpec(`n${i}`, { models }), i);
+    node.restoreRate('', 0.1 * 40 ** prng.nextRatio(), 50);
+    node.verified = prng.nextRatio() < 0.5;
+    node.successes = prng.nextUint32() % CONFIG.health.slowStartTasks;
+    node.residentModel = prng.nextRatio() < 0.5 ? 'm' : 'other';
+    world.fleet.seat(node);
+    world.fleet.place(node, 0, config);
+    world.nodes.push(node);
+  }
+  return world;
+}
+
+describe('chooseInTime', () => {
+  test.each([0, 2_000])(
+    'finds the best of the nodes with room that are in time, and none where none is, a swap taking %i ms',
+    (swapMs) => {
+      const config = { ...CONFIG, placement: { ...CONFIG.placement, swapMs } };
+      let replaced = 0;
+      for (let seed = 0; seed < 400; seed++) {
+        const world = mixedWorld(seed, config);
+        const context = { ...world.context, config };
+        const lane = world.fleet.laneFor('m', NO_NEEDS, 't');
+        if (typeof lane === 'string') throw new Error(lane);
+        const task = world.draw();
+        const out = emptyChoice();
+        choose(lane.pools, task, context, out);
+        const first = out.roomy?.node as NodeRecord;
+        const leftUs = deadlineServiceUs(first, task, context) * (0.9 + world.prng.nextRatio() / 10);
+        const inTime = world.nodes.filter((node) => deadlineServiceUs(node, task, context) <= leftUs);
+        const rankedOf = (node: NodeRecord): number => rankedUs(node, task, context) / node.rankFactor;
+        const best = inTime.sort((a, b) => rankedOf(a) - rankedOf(b))[0];
+        expect(chooseInTime(lane.pools, task, context, { leftUs, out }), `seed ${seed}`).toBe(
+          best !== undefined,
+        );
+        expect(out.roomy?.node, `seed ${seed}`).toBe(best ?? first);
+        expect(out.roomyDoneAt).toBe(context.now + rankedOf(best ?? first));
+        if (best !== undefined) replaced += 1;
+      }
+      expect(replaced).toBeGreaterThan(30);
+    },
+  );
 });

@@ -28,6 +28,8 @@ const TIES_WITH_EXCLUSIONS_MAX = 16;
 /** In a pool of nodes with many models, one whose breaker of this model is open is passed over, within this bound. */
 const SHUT_SEATS_MAX = 64;
 const REFRESHES_MAX = 4;
+/** Seats of one bucket that are looked at where the best node would be late: they differ in speed by a quarter at most. */
+const IN_TIME_SEATS_MAX = 16;
 /** What is left of a task whose whole prompt is kept, at least: something is always computed. */
 const LEFT_SHARE_MIN = 1 / 20;
 /**
@@ -143,6 +145,48 @@ export function choose(pools: readonly Pool[], task: TaskRecord, context: Choose
       if (!isTooSlow && bucket.busy.size > 0) considerBusy(bucket, task, context, out);
       if (bucket.roomy.size > 0) considerRoomy(bucket, task, context, out);
     }
+  }
+}
+
+/**
+ * For where the best node with room would miss the deadline, by a swap's price, a kept prompt, an unproven node's rank or a
+ * tie: puts in its place the best of those that would not, if there is one, and tells whether there is. A node is in time
+ * that needs no more than `leftUs`. Costs a comparison per bucket where none is fast enough.
+ */
+export function chooseInTime(
+  pools: readonly Pool[],
+  task: TaskRecord,
+  context: ChooseContext,
+  { leftUs, out }: { readonly leftUs: DurationUs; readonly out: Choice },
+): boolean {
+  const { roomy: late, roomyDoneAt: lateDoneAt } = out;
+  const comparison = { task, context, out };
+  out.roomyDoneAt = Number.POSITIVE_INFINITY;
+  const leastUs = task.prefix === null ? task.deadlineWorkUs : task.deadlineWorkUs * LEFT_SHARE_MIN;
+  for (const pool of pools) {
+    if (pool.group !== null && pool.group.shutsOut(task)) continue;
+    const residents = context.config.placement.swapMs > 0 ? pool.residentsOf(task.spec.model) : undefined;
+    if (residents !== undefined) considerInTime(residents, leftUs, comparison);
+    for (const bucket of pool.buckets) {
+      if (leastUs / (bucket.speedMax * pool.modelSpread) > leftUs) break;
+      considerInTime(bucket, leftUs, comparison);
+    }
+  }
+  if (out.roomy !== late) return true;
+  out.roomyDoneAt = lateDoneAt;
+  return false;
+}
+
+function considerInTime({ roomy }: SeatGroup, leftUs: DurationUs, { task, context, out }: Comparison): void {
+  for (let index = 0; index < roomy.size && index < IN_TIME_SEATS_MAX; index++) {
+    const seat = roomy.at(index) as Seat;
+    const { node } = seat;
+    if (task.triedNodes?.includes(node.spec.id) || isShutFor(node, task.spec.model, context)) continue;
+    if (deadlineServiceUs(node, task, context) > leftUs) continue;
+    const doneAt = context.now + rankedUs(node, task, context) / node.rankFactor;
+    if (doneAt >= out.roomyDoneAt) continue;
+    out.roomy = seat;
+    out.roomyDoneAt = doneAt;
   }
 }
 

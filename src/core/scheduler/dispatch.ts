@@ -14,7 +14,15 @@ import type { DurationUs, MonoUs } from '../../base/units.ts';
 import { bestServiceUs, isOfFirstClass, laneDrainUs } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { NodeGroup } from '../placement/bulkhead.ts';
-import { choose, deadlineServiceUs, rankedUs, savedUs, serviceUs, swapUs } from '../placement/choose.ts';
+import {
+  choose,
+  chooseInTime,
+  deadlineServiceUs,
+  rankedUs,
+  savedUs,
+  serviceUs,
+  swapUs,
+} from '../placement/choose.ts';
 import { isShutFor } from '../placement/eligibility.ts';
 import { type Seat, SPEED_CLASS_MAX, speedClassOf } from '../placement/pool.ts';
 import type { Lane } from '../queue/lane.ts';
@@ -181,14 +189,13 @@ export function dispatchOpenedGroups(state: SchedulerState): void {
 export function dispatchArrival(state: SchedulerState, lane: Lane, task: TaskRecord): void {
   const unexplored = unexploredFor(state, lane, task);
   if (unexplored !== null) return assign(state, lane, task, unexplored);
-  choose(lane.pools, task, state.context, state.choice);
-  const { roomy } = state.choice;
-  if (roomy === null) return;
-  if (shouldStart(state, lane, task)) return assign(state, lane, task, roomy.node);
   const { held, choice } = state;
+  choose(lane.pools, task, state.context, choice);
+  if (choice.roomy === null) return;
+  if (shouldStart(state, lane, task)) return assign(state, lane, task, choice.roomy.node);
   held.clear();
   held.push(task, choice.busyDoneAt);
-  if (releaseTo(state, lane, roomy.node)) return;
+  if (releaseTo(state, lane, choice.roomy.node)) return;
   bookWait(state, lane, task);
   scheduleRecheck(state, lane);
 }
@@ -224,9 +231,9 @@ function placeOrWait(state: SchedulerState, lane: Lane, task: TaskRecord): boole
     return false;
   }
   choose(lane.pools, task, state.context, state.choice);
-  const { roomy } = state.choice;
-  if (roomy !== null && shouldStart(state, lane, task)) {
-    assign(state, lane, task, roomy.node);
+  const { choice } = state;
+  if (choice.roomy !== null && shouldStart(state, lane, task)) {
+    assign(state, lane, task, choice.roomy.node);
     return false;
   }
   return true;
@@ -394,15 +401,20 @@ function meetsWithMargin(
   return state.now + neededUs <= task.deadlineAt;
 }
 
+/**
+ * Whether the best node with room takes the task now: the best of all, or of those that do it by the deadline with the margin that
+ * measured errors ask for. Not where a busy one is sooner and in time as well.
+ */
 function shouldStart(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
-  const { busy, busyDoneAt, roomyDoneAt, busyStartAt } = state.choice;
-  const { node } = state.choice.roomy as Seat;
-  const meetsHere = meetsWithMargin(state, lane, { task, node });
-  if (busy === null) return meetsHere;
+  const { choice, context } = state;
+  const leftUs: DurationUs = (task.deadlineAt - state.now) / marginFor(state, lane, task);
+  const isInTime = deadlineServiceUs((choice.roomy as Seat).node, task, context) <= leftUs;
+  if (!isInTime && !chooseInTime(lane.pools, task, context, { leftUs, out: choice })) return false;
+  const { busy, busyDoneAt, roomyDoneAt, busyStartAt } = choice;
+  if (busy === null) return true;
   const tie = 1 - state.config.placement.nearTieRatio;
   const isFasterElsewhere = busyDoneAt - state.now < (roomyDoneAt - state.now) * tie;
-  if (!isFasterElsewhere) return meetsHere;
-  return meetsHere && !meetsDeadline(state, task, busy.node, busyStartAt);
+  return !isFasterElsewhere || !meetsDeadline(state, task, busy.node, busyStartAt);
 }
 
 /** Whether the node would do in time what the deadline bounds, with the margin that measured errors ask for. */

@@ -326,8 +326,8 @@ function heldWithRoom(asking: Asking, free: readonly Candidate[], timely: readon
     return { gates: [gate(asking, 'held-for-faster-node', detail)], cure: getsRoom(asking, awaited) };
   }
   const best = soonest(asking, free);
-  // The best one, or who surely does it in time.
-  if (!isInTimeBeside(asking, best) && !free.some(({ node }) => meetsDeadlineSafely(state, task, node))) {
+  // In time as placement asks for, which gives way to the first class, or surely so.
+  if (!free.some((each) => isInTimeBeside(asking, each) || meetsDeadlineSafely(state, task, each.node))) {
     const detail = 'The nodes with room would most likely miss its deadline beside what they run';
     const faster = busy.length > 0 ? soonest(asking, busy) : best;
     const cure: Cure =
@@ -352,7 +352,10 @@ function awaitedIn(
   if (busy.length === 0) return undefined;
   const awaited = soonest(asking, busy);
   const tie = 1 - asking.state.config.placement.nearTieRatio;
-  return doneUs(asking, awaited) < doneUs(asking, soonest(asking, free)) * tie ? awaited : undefined;
+  const first = soonest(asking, free);
+  const inTime = isInTimeBeside(asking, first) ? [] : free.filter((each) => isInTimeBeside(asking, each));
+  const offered = inTime.length === 0 ? first : soonest(asking, inTime);
+  return doneUs(asking, awaited) < doneUs(asking, offered) * tie ? awaited : undefined;
 }
 
 function soonest(asking: Asking, candidates: readonly Candidate[]): Candidate {
