@@ -310,6 +310,15 @@ export class NodeRecord extends NodeNumbers {
     this.baselineRate = 0;
   }
 
+  /** How much faster than its speed over all models it runs the best of them, as far as that is known; at least 1. O(models). */
+  get modelSpread(): number {
+    let spread = 1;
+    for (const { curve } of this.#models.values())
+      if (curve !== null && curve.observations >= SPREAD_MIN_OBSERVATIONS)
+        spread = Math.max(spread, curve.perTask(1) / this.#overall.perTask(1));
+    return spread;
+  }
+
   #widenSpread(ratio: number): void {
     for (const { pool } of this.seats) pool.modelSpread = Math.max(pool.modelSpread, ratio);
   }

@@ -153,6 +153,25 @@ describe('the head of a line', () => {
     expect(checked.runningOn('small')).toEqual([3]);
   });
 
+  test('is not refused as too slow for all where a node that is slow over all models is fast enough at its own', () => {
+    const checked = new CheckedScheduler(defaultSchedulerConfig());
+    const models = [{ model: 'm' }, { model: 'other' }];
+    const memory = { cordoned: false, draining: false, ejectedForUs: 0, ejections: 0 };
+    const register = (id: string, rates: readonly (readonly [model: string, rate: number])[]): void =>
+      checked.apply({
+        kind: 'node-registered',
+        node: nodeSpec(id, { models }),
+        memory: { ...memory, rates: rates.map(([model, rate]) => ({ model, rate, observations: 50 })) },
+      });
+    register('usual', [['', 1]]);
+    register('special', [
+      ['', 0.5],
+      ['other', 3],
+    ]);
+    checked.submit(taskSpec(1, { model: 'other', workUs: 2 * S, deadlineAt: S }));
+    expect(checked.runningOn('special')).toEqual([1]);
+  });
+
   test('of a configured model without a node is told that a retry can help', () => {
     const checked = new CheckedScheduler(
       defaultSchedulerConfig({ models: [{ id: 'm', aliases: [], profile: { kind: 'generic', meanMs: 1 } }] }),

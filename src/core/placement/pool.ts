@@ -21,6 +21,8 @@ export const SPEED_CLASS_MAX: number = BUCKETS;
 const EDGES: readonly number[] = Array.from({ length: BUCKETS }, (_, i) => 0.001 * BUCKET_FACTOR ** i);
 /** Weight of the newest task in the typical work by which busy seats are ordered. */
 const TYPICAL_STEP = 0.05;
+/** A model of which the pool has no number to find its rate by. */
+const UNNUMBERED = -1;
 /** Seats looked at per search for a node to explore. */
 const EXPLORED_PER_LOOK = 8;
 /** A node's place in one pool. */
@@ -143,7 +145,7 @@ export class Pool {
     return this.#bySpeed.size;
   }
 
-  /** The open node with the greatest speed. */
+  /** The open node with the greatest speed: in the one model of the pool, or over all models where it has several. */
   fastest(): NodeRecord | undefined {
     return this.#bySpeed.peek()?.node;
   }
@@ -156,6 +158,7 @@ export class Pool {
   join(node: NodeRecord): Seat {
     const seat = new Seat(node, this);
     this.seats.add(seat);
+    this.modelSpread = Math.max(this.modelSpread, node.modelSpread);
     return seat;
   }
 
@@ -225,7 +228,9 @@ export class Pool {
   }
 
   #rate(seat: Seat, config: SchedulerConfig): void {
-    const { soloRate, slotsNow } = seat.node;
+    const { slotsNow } = seat.node;
+    const soloRate =
+      this.soleModel === null ? seat.node.soloRate : seat.node.soloRateOf(this.soleModel, UNNUMBERED);
     this.#openSlots += slotsNow - seat.slots;
     seat.slots = slotsNow;
     if (!seat.speed.isInHeap) this.#bySpeed.push(seat.speed, -soloRate);
