@@ -10,7 +10,7 @@
  * A pass has a cause and looks no further than that: a node that got room is offered to the lane until it has none;
  * an arrival is considered alone; only a timer looks at everything again.
  */
-import type { DurationUs, MonoUs } from '../../base/units.ts';
+import type { DurationUs, MonoUs, NodeId } from '../../base/units.ts';
 import { bestServiceUs, isOfFirstClass, laneDrainUs } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { NodeGroup } from '../placement/bulkhead.ts';
@@ -50,6 +50,8 @@ const COMPARED_MIN = 2;
 const EXPLORING_WORK_MAX = 1.1;
 /** Behind a queue this many times as long as the loss, the first in line takes the node without comparison. */
 const NEGLIGIBLE_LOSS = 1 / 4;
+/** Nodes that are told apart where retried tasks are filed. */
+const TRIED_ORDERS = 65_535;
 
 export function hasRoom(lane: Lane): boolean {
   for (const pool of lane.pools) if (pool.roomySeats > 0) return true;
@@ -95,7 +97,7 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
       assign(state, lane, task, node);
       continue;
     }
-    if (loss === Number.POSITIVE_INFINITY) sortOut(task, node);
+    if (loss === Number.POSITIVE_INFINITY) sortOut(state, task, node);
     hold(state, lane, task);
     if (!loads && loss <= affordableUs(state, lane, task, node)) heldMax = Math.min(heldMax, COMPARED_MIN);
   }
@@ -118,7 +120,7 @@ function offerToClaimants(state: SchedulerState, lane: Lane, node: NodeRecord): 
         if (task === null || group.shutsOut(task)) break;
         if (evictIfShut(state, task)) continue;
         if (!placeOrWait(state, lane, task)) continue;
-        if (!isSurelyFor(state, task, node)) sortOut(task, node);
+        if (!isSurelyFor(state, task, node)) sortOut(state, task, node);
         hold(state, lane, task);
       }
     }
@@ -144,7 +146,7 @@ function passOver(state: SchedulerState, lane: Lane): boolean {
     if (evictIfShut(state, task)) continue;
     if (!placeOrWait(state, lane, task)) continue;
     const offered = state.choice.roomy?.node ?? null;
-    if (offered === null || !isSurelyFor(state, task, offered)) sortOut(task, offered);
+    if (offered === null || !isSurelyFor(state, task, offered)) sortOut(state, task, offered);
     hold(state, lane, task);
   }
   while (held.size > 0 && hasRoom(lane)) {
@@ -264,9 +266,18 @@ function hold(state: SchedulerState, lane: Lane, task: TaskRecord): void {
  * What is offered is none for the task, since it has failed there or waited too long. Others of its size may take it: they are
  * not to be stepped over with it, or they idle the node and are as late in turn.
  */
-function sortOut(task: TaskRecord, offered: NodeRecord | null): void {
-  const floor = offered === null ? SPEED_CLASS_MAX : speedClassOf(offered);
+function sortOut(state: SchedulerState, task: TaskRecord, offered: NodeRecord | null): void {
+  const { triedNodes } = task;
+  const offeredClass = offered === null ? SPEED_CLASS_MAX : speedClassOf(offered);
+  const floor = triedNodes === null ? offeredClass : SPEED_CLASS_MAX + triedMark(state, triedNodes);
   if (floor > task.speedFloor) (task.laneFlow as LaneFlow).raiseSpeedFloor(task, floor);
+}
+
+/** Tells apart where tasks have failed, by the first two nodes: who failed elsewhere may take what this one may not. Grows with each. */
+function triedMark(state: SchedulerState, [first, second]: readonly NodeId[]): number {
+  const orderOf = (id: NodeId | undefined): number =>
+    id === undefined ? 0 : 1 + ((state.fleet.nodes.get(id)?.order ?? 0) % TRIED_ORDERS);
+  return 1 + orderOf(first) + orderOf(second) * (1 + TRIED_ORDERS);
 }
 
 /** Reserves the busy node of the choice for the task, unless its reservation still stands. */

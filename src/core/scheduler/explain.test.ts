@@ -319,6 +319,23 @@ describe('a task that has failed on every open node', () => {
   });
 });
 
+describe('a task that has failed on one node', () => {
+  test('does not wait behind one of its tenant and size that has failed on the other, which idles', () => {
+    const world = new CheckedScheduler(PLAIN);
+    const failure = { kind: 'failed', failure: 'server-error', retryable: true } as const;
+    for (const id of ['n0', 'n1']) world.apply({ kind: 'node-registered', node: nodeSpec(id) });
+    world.submit(taskSpec(1, { deadlineAt: 50 * S }));
+    world.submit(taskSpec(2, { deadlineAt: 40 * S }));
+    const nodeOf = (id: number): string | undefined => world.permits.get(id)?.nodeId;
+    const [other, own] = [nodeOf(1), nodeOf(2)];
+    world.end(1, failure);
+    world.submit(taskSpec(3, { deadlineAt: 600 * S, tenant: 'another' }));
+    expect(nodeOf(3)).toBe(other);
+    world.end(2, failure);
+    expect([nodeOf(1), nodeOf(2)]).toEqual([own, undefined]);
+  });
+});
+
 describe('explain of a waiting task', () => {
   test(
     'names a true cause in every state of a fuzzed scheduler',
