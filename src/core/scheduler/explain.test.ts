@@ -248,16 +248,14 @@ function lieOf(steps: readonly Step[], config: SchedulerConfig, view: TaskView):
 }
 
 /** Lies in so many states of the fuzz, each state with every task that waits in it. */
-function liesIn(config: SchedulerConfig, states: number, seed: number): Told {
+function liesIn(config: SchedulerConfig, states: number, seed: number): readonly string[] {
   const lies: string[] = [];
-  let asked = 0;
   let found = 0;
   const sequences = fc.sample(sequenceArbitrary(OPTIONS), { numRuns: 4 * states, seed });
   for (const [index, steps] of sequences.entries()) {
     const views = waitingViews(played(steps, config));
     if (views.length === 0) continue;
     for (const view of views) {
-      asked += 1;
       for (const { gate } of view.gates) seen.set(gate, (seen.get(gate) ?? 0) + 1);
       const lie = lieOf(steps, config, view);
       if (lie !== '') lies.push(`seed ${seed}, sequence ${index}: ${lie}`);
@@ -266,28 +264,12 @@ function liesIn(config: SchedulerConfig, states: number, seed: number): Told {
     if (found === states) break;
   }
   expect(found, 'states with somebody who waits').toBe(states);
-  return { lies, asked };
+  return lies;
 }
 
-interface Told {
-  readonly lies: readonly string[];
-  readonly asked: number;
-}
-
-/**
- * None with the usual seeds, nor in a run over seeds by number, which is for finding them. With another seed one in a hundred
- * may be left: over twenty seeds it was one in two thousand, where the state that a cure meets after seconds is another one, and
- * where those ahead go on waiting.
- */
 function expectTruth(config: SchedulerConfig): void {
-  const told = SEEDS.map((seed) => liesIn(config, drawsOf(200), seed));
-  const lies = told.flatMap((each) => each.lies);
-  const asked = told.reduce((sum, each) => sum + each.asked, 0);
-  const isExact = SEEDS.length > 1 || USUAL_SEEDS.includes(SEEDS[0] as number);
-  if (isExact || lies.length > asked / 100) expect(lies).toEqual([]);
+  expect(SEEDS.flatMap((seed) => liesIn(config, drawsOf(200), seed))).toEqual([]);
 }
-
-const USUAL_SEEDS: readonly number[] = [20_261_129, 20_261_130];
 
 const SEEDS = seedsOf(Number(process.env['FC_SEED'] ?? 1));
 const TIMEOUT_MS = 120_000 * SEEDS.length;

@@ -17,9 +17,10 @@
  *
  * O(nodes of the lane), for one task when somebody asks.
  */
-import type { DurationUs, MonoUs } from '../../base/units.ts';
+import type { DurationMs, DurationUs, MonoUs } from '../../base/units.ts';
 import { bestServiceUs } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
+import type { NodeGroup } from '../placement/bulkhead.ts';
 import { type ChooseContext, deadlineLeftUs, deadlineServiceUs, swapUs } from '../placement/choose.ts';
 import { ineligibleReasons } from '../placement/eligibility.ts';
 import { completionUs } from '../placement/ranking.ts';
@@ -69,6 +70,25 @@ const ROOM: ReadonlySet<IneligibleReason> = new Set([
   'slow-start',
 ]);
 
+/** What ends by itself at a known time. */
+const LEASES: ReadonlySet<IneligibleReason> = new Set([
+  'ejected',
+  'suspect',
+  'breaker-open',
+  'refused-recently',
+  'reading-full',
+  'drain-too-long',
+]);
+/** What goes on keeping a task out, or from being looked at, when leases end. */
+const KEEPS_OUT: ReadonlySet<IneligibleReason> = new Set([
+  'cordoned',
+  'draining',
+  'no-room',
+  'half-open-busy',
+  'slow-start',
+  'bulkhead',
+]);
+
 function isOpen({ reasons }: Candidate): boolean {
   return !reasons.some((reason) => MARKS.has(reason));
 }
@@ -91,7 +111,7 @@ export function holdOf(state: SchedulerState, lane: Lane, task: TaskRecord, now:
   const hasShutRoom = timely.some((each) => isShut(each) && !each.reasons.some((reason) => ROOM.has(reason)));
   return hasShutRoom || timely.every(isShut)
     ? behindShare(asking, timely.filter(isShut))
-    : noRoom(asking, timely);
+    : noRoom(asking, timely, candidates);
 }
 
 interface Waiting {
@@ -201,10 +221,52 @@ function isInTimeOnReference({ state, lane, task, now }: Asking): boolean {
   return now + neededUs * marginOver(state, lane, { task, bestUs: neededUs }) <= task.deadlineAt;
 }
 
-/** Whether it is not given up before: who is looked at is ended once no open node would do it in time. */
-function isKeptUntil(asking: Asking, candidates: readonly Candidate[], at: MonoUs): boolean {
-  const open = candidates.filter(isOpen);
-  return at === asking.now || open.length === 0 || open.some(({ node }) => isInTimeAlone(asking, node, at));
+/**
+ * Whether it is not given up before the node opens: who is looked at is ended once no node that is open by then would do it in
+ * time. It is looked at again and again while there is room, and when a node gets some by the end of a lease.
+ */
+function isKeptUntil(asking: Asking, candidates: readonly Candidate[], opening: Opening): boolean {
+  const { now } = asking;
+  const { at } = opening;
+  const open = candidates.filter(isOpen).map(({ node }) => node);
+  const isGivenUp = (lookAt: MonoUs): boolean => !open.some((node) => isInTimeAlone(asking, node, lookAt));
+  const hasRoom = candidates.some((each) => isOpen(each) && isFree(each));
+  if (hasRoom && nextLookAt(asking) <= at && isGivenUp(at)) return false;
+  if (at === now) return true;
+  for (const look of looksOf(asking, candidates)) {
+    if (look.at > at || (look.at === at && !isBefore(look.node, opening))) break;
+    open.push(look.node);
+    if (isGivenUp(look.at)) return false;
+  }
+  return true;
+}
+
+/** Timers that end together fire in the order of the nodes, and before anybody's hand. */
+function isBefore(node: NodeRecord, opening: Opening): boolean {
+  return node.order < opening.node.order || opening.node.cordoned || opening.node.draining;
+}
+
+/** When the lane is looked at next while it has room, as far as that is known. */
+function nextLookAt({ state, lane }: Asking): MonoUs {
+  const relayAt = state.fleet.lanesAreStale ? state.relayAt : FOREVER;
+  return state.heldLanes.has(lane) ? Math.min(relayAt, state.heldRecheckAt) : relayAt;
+}
+
+interface Opening {
+  readonly node: NodeRecord;
+  readonly at: MonoUs;
+}
+
+/** The ends of leases, in order, that give a node room for it without anybody's doing. */
+function looksOf({ task, now }: Asking, candidates: readonly Candidate[]): readonly Opening[] {
+  return candidates
+    .filter(({ reasons }) => reasons.some((reason) => LEASES.has(reason)))
+    .filter(({ reasons }) => !reasons.some((reason) => KEEPS_OUT.has(reason)))
+    .map(({ node, reasons }) => ({
+      node,
+      at: Math.max(now, ...reasons.map((reason) => endOf(reason, node, task))),
+    }))
+    .sort((a, b) => a.at - b.at || a.node.order - b.node.order);
 }
 
 /** When the node opens by itself, or by news where that would be too late; undefined where it is too late anyway. */
@@ -216,15 +278,23 @@ function opensInTimeAt(
   const { task, now } = asking;
   const inTimeAfter = (ending: readonly IneligibleReason[]): MonoUs | undefined => {
     const at = Math.max(now, ...ending.map((reason) => endOf(reason, node, task)));
-    return isInTimeAlone(asking, node, at) && isKeptUntil(asking, candidates, at) ? at : undefined;
+    return isInTimeAlone(asking, node, at) && isKeptUntil(asking, candidates, { node, at }) ? at : undefined;
   };
-  return inTimeAfter(reasons) ?? inTimeAfter(reasons.filter((reason) => !isEndedByNews(reason, node)));
+  return inTimeAfter(reasons) ?? inTimeAfter(reasons.filter((reason) => !isEndedByNews(reason, node, now)));
 }
 
 /** Whether something that may happen at any time ends it: a sign of life, a reading, a success or another end of what runs. */
-function isEndedByNews(reason: IneligibleReason, node: NodeRecord): boolean {
-  if (reason === 'refused-recently') return node.running.length > 0;
+function isEndedByNews(reason: IneligibleReason, node: NodeRecord, now: MonoUs): boolean {
+  if (reason === 'refused-recently') return hasPromisingTask(node, now);
   return reason === 'suspect' || reason === 'reading-full' || reason === 'drain-too-long';
+}
+
+/** Whether a success there would count, and none would show the node to be slower than it is taken for. */
+function hasPromisingTask({ running, ejectedAt }: NodeRecord, now: MonoUs): boolean {
+  return (
+    running.some(({ decidedAt }) => decidedAt > ejectedAt) &&
+    running.every(({ decidedAt, predictedUs }) => now - decidedAt <= predictedUs)
+  );
 }
 
 /** What keeps it from the closed node: its marks, what runs there, and a share of the slots that are open then. */
@@ -298,18 +368,45 @@ function behindShare(asking: Asking, shut: readonly Candidate[]): Hold {
   return { gates, cure: { kind: 'share-lifted', groups, room: room.reasons.length > 0 ? room : undefined } };
 }
 
-function noRoom(asking: Asking, untried: readonly Candidate[]): Hold {
+function noRoom(asking: Asking, untried: readonly Candidate[], candidates: readonly Candidate[]): Hold {
   const { lane, task } = asking;
   const share = (lane.shareOf(task.flow) * 100).toFixed(1);
   const unshut = untried.filter(({ reasons }) => !reasons.includes('bulkhead'));
   const best = soonest(asking, unshut.length > 0 ? unshut : untried);
   const detail = `All nodes are busy; its flow gets ${share} % of what becomes free`;
   const room = getsRoom(asking, best);
-  // A slot that becomes free may be kept for somebody's minimum.
+  const rival = opensSooner(asking, { best, inMs: room.inMs ?? 0 }, candidates);
+  if (rival !== undefined)
+    return { gates: [gate(asking, 'no-room', detail)], cure: opens(asking, [rival], 'none') };
+  // A slot that becomes free may be kept for somebody's minimum, which grows when others of its group open meanwhile.
   const { group } = best.node;
-  const isKept = group?.shares.some(({ slotsMin }) => slotsMin > 0) === true;
+  const grows = best.reasons.some((reason) => LEASES.has(reason)) && hasClosedNode(asking, group);
+  const isKept =
+    group?.shares.some(({ slotsMin, config }) => slotsMin > 0 || (grows && config.min > 0)) === true;
   const cure: Cure = isKept ? { kind: 'share-lifted', groups: [group.config.name], room } : room;
   return { gates: [gate(asking, 'no-room', detail)], cure };
+}
+
+function hasClosedNode({ state }: Asking, group: NodeGroup | null): boolean {
+  for (const node of state.fleet.nodes.values())
+    if (node.group === group && node.groupSlots === 0) return true;
+  return false;
+}
+
+/** A closed node that opens before the best of the busy ones gets room by a lease, and is then waited for instead, if there is one. */
+function opensSooner(
+  asking: Asking,
+  { best, inMs }: { readonly best: Candidate; readonly inMs: DurationMs },
+  candidates: readonly Candidate[],
+): Candidate | undefined {
+  if (!best.reasons.some((reason) => LEASES.has(reason))) return undefined;
+  const then = asking.now + inMs * 1_000;
+  const rivals = candidates.filter((each) => {
+    if (isOpen(each) || each.reasons.includes('tried-before')) return false;
+    const at = opensInTimeAt(asking, each, candidates);
+    return at !== undefined && at > asking.now && at <= then;
+  });
+  return awaitedIn(askingAt(then, asking), [best], rivals);
 }
 
 /** A node has room and does not get it: what is waited for. */
@@ -317,7 +414,9 @@ function heldWithRoom(asking: Asking, free: readonly Candidate[], timely: readon
   const { state, task, now } = asking;
   const inMs = msUntil(state.heldRecheckAt, now);
   const again = inMs === undefined ? 'with the next event' : `within ${inMs} ms`;
-  const busy = timely.filter(({ reasons }) => reasons.some((reason) => ROOM.has(reason)));
+  const busy = timely.filter(
+    ({ reasons }) => reasons.some((reason) => ROOM.has(reason)) && !reasons.includes('bulkhead'),
+  );
   const lookAt = inMs === undefined ? now : Math.max(now, state.heldRecheckAt);
   // What keeps it now, or at the next look: a node that works is nearer then.
   const awaited = awaitedIn(asking, free, busy) ?? awaitedIn(askingAt(lookAt, asking), free, busy);
