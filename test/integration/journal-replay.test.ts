@@ -150,8 +150,8 @@ describe('a journal of a gateway under overload', () => {
       '"node-removed"',
       '"node-cordoned"',
       '"ladder-override"',
-      '["c",',
       '"failed"',
+      '\nc',
     ])
       expect(text).toContain(part);
     expect(text).not.toContain('xxxx');
@@ -190,20 +190,20 @@ describe('a journal of a gateway under overload', () => {
     writeFileSync(file, changed.join('\n'));
     expect((await replayOf(file)).verdict).toBe('damaged');
     // Without seals the decisions alone must show it.
-    const unsealed = join(folder, 'unsealed.jsonl');
-    writeFileSync(unsealed, changed.filter((line) => !line.startsWith('["z",')).join('\n'));
+    const unsealed = join(folder, 'unsealed.txt');
+    writeFileSync(unsealed, changed.filter((line) => !/^z\d+$/.test(line)).join('\n'));
     const report = await replayOf(unsealed);
     expect(report.verdict).toBe('differs');
     expect(report.difference).toMatchObject({ taskId: expect.any(Number), expected: expect.any(String) });
     expect(await replay(unsealed, {})).toBe(1);
     // Any other byte, anywhere in an event, is found by its seal at the latest.
     const prng = createPrng(5);
-    const events = lines.flatMap((line, index) => (/^\["[stbrce]",/.test(line) ? [index] : []));
+    const events = lines.flatMap((line, index) => (/^[stbrce]/.test(line) ? [index] : []));
     for (let round = 0; round < 20; round++) {
       const other = [...lines];
       const which = events[prng.nextUint32() % events.length] as number;
       const line = other[which] as string;
-      const place = 5 + (prng.nextUint32() % (line.length - 6));
+      const place = 1 + (prng.nextUint32() % (line.length - 1));
       const byte = line[place] === '1' ? '2' : '1';
       other[which] = line.slice(0, place) + byte + line.slice(place + 1);
       writeFileSync(file, other.join('\n'));
@@ -219,8 +219,8 @@ describe('a journal of a gateway under overload', () => {
     const whole = await replayOf(file);
     const text = readFileSync(file, 'utf8');
     for (const share of [0.3, 0.61, 0.9]) {
-      const cut = join(folder, 'cut.jsonl');
-      const end = text.indexOf('\n["', Math.floor(text.length * share)) + 9;
+      const cut = join(folder, 'cut.txt');
+      const end = text.indexOf('\ns', Math.floor(text.length * share)) + 9;
       writeFileSync(cut, text.slice(0, end));
       const report = await replayOf(cut);
       expect([report.verdict, report.isWhole]).toEqual(['equal', false]);

@@ -3,11 +3,9 @@
  * looks at every view. Both must decide alike.
  */
 import { hash } from 'node:crypto';
-import type { NodeId, TaskId } from '../../src/base/units.ts';
 import type { SchedulerConfig } from '../../src/core/config/types.ts';
 import {
-  DecisionDigest,
-  type DecisionKind,
+  type Decision,
   DecisionSink,
   JOURNAL_FORMAT,
   JournalEncoder,
@@ -23,10 +21,10 @@ import { CheckedScheduler } from './checked-scheduler.ts';
 export class JournalWorld extends CheckedScheduler {
   readonly recorded: Scheduler;
   readonly encoder: JournalEncoder = new JournalEncoder();
-  readonly digest: DecisionDigest = new DecisionDigest();
   /** Placements and waits that the watch was told of. */
   readonly told: string[] = [];
   events = 0;
+  decisions = 0;
   readonly #sink: DecisionSink;
 
   constructor(config: SchedulerConfig, head: Partial<JournalHead> = {}) {
@@ -34,6 +32,12 @@ export class JournalWorld extends CheckedScheduler {
     this.recorded = createScheduler(config);
     this.recorded.watch(this.#watch());
     this.#sink = new Writer(this);
+    this.begin(config, head);
+  }
+
+  /** Begins a segment. */
+  begin(config: SchedulerConfig, head: Partial<JournalHead>): void {
+    const { events, decisions } = this;
     this.encoder.head({
       journal: 'spillway',
       format: JOURNAL_FORMAT,
@@ -41,9 +45,9 @@ export class JournalWorld extends CheckedScheduler {
       run: 'test',
       segment: 1,
       wallMs: 0,
-      at: 0,
+      at: this.now,
       config,
-      before: { events: 0, decisions: 0, hash: this.digest.digest(), dropped: 0 },
+      before: { events, decisions, hash: this.encoder.digest(), dropped: 0 },
       ...head,
     });
   }
@@ -51,8 +55,7 @@ export class JournalWorld extends CheckedScheduler {
   override apply(event: SchedulerEvent): void {
     super.apply(event);
     this.events += 1;
-    this.digest.at = this.now;
-    this.encoder.event(event, this.now);
+    if (!this.encoder.step(event, this.now)) this.encoder.other(event, this.now);
     const told = event.kind === 'submit' ? { ...event, task: withAsked(event.task, this.encoder) } : event;
     this.recorded.apply(told, this.now, this.#sink);
     this.#look();
@@ -116,9 +119,9 @@ class Writer extends DecisionSink {
     this.#world = world;
   }
 
-  protected decide(kind: DecisionKind, taskId: TaskId, nodeId: NodeId, what: string): void {
-    this.#world.digest.add(kind, taskId, nodeId, what);
-    this.#world.encoder.decision(kind, taskId, nodeId, what);
+  protected decide(decision: Decision): void {
+    this.#world.decisions += 1;
+    this.#world.encoder.decision(decision);
   }
 }
 

@@ -61,7 +61,7 @@ describe('createJournalFile', () => {
       await store.close();
     }
     const names = readdirSync(folder).sort();
-    expect(names).toEqual(['journal-2-000002.jsonl', 'journal-2-000003.jsonl', 'journal-2-000004.jsonl']);
+    expect(names).toEqual(['journal-2-000002.txt', 'journal-2-000003.txt', 'journal-2-000004.txt']);
     expect(journalFiles(folder)).toHaveLength(3);
   });
 

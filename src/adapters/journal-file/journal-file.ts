@@ -119,7 +119,7 @@ class JournalFile implements JournalStore {
       return;
     }
     try {
-      const seal = Buffer.from(`["z",${crc32(text)}]\n`, 'latin1');
+      const seal = Buffer.from(`z${crc32(text)}\n`, 'latin1');
       await this.#file.writev([text, seal]);
       this.#bytesWritten += text.length + seal.length;
     } catch (error) {

@@ -46,7 +46,7 @@ async function* readSegment(path: string): AsyncGenerator<JournalLine> {
   for await (const text of lines) {
     number += 1;
     if (text.length > LINE_CHARS_MAX) yield { kind: 'damaged', file, number };
-    const seal = /^\["z",(\d+)\]$/.exec(text);
+    const seal = /^z(\d+)$/.exec(text);
     if (seal === null) {
       sum = crc32(`${text}\n`, sum);
       unsealed += 1;

@@ -1,9 +1,9 @@
-/** Names of segments: `journal-RUN-NUMBER.jsonl`, so that their order by name is their order in time. */
+/** Names of segments: `journal-RUN-NUMBER.txt`, so that their order by name is their order in time. */
 
-const PATTERN = /^journal-(.+)-(\d{6,})\.jsonl$/;
+const PATTERN = /^journal-(.+)-(\d{6,})\.txt$/;
 
 export function segmentName(run: string, number: number): string {
-  return `journal-${run}-${String(number).padStart(6, '0')}.jsonl`;
+  return `journal-${run}-${String(number).padStart(6, '0')}.txt`;
 }
 
 /** Segments among the names of a folder, the oldest first. */

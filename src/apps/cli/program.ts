@@ -195,7 +195,7 @@ Examples:
   spillway replay /var/lib/spillway/journal
   spillway replay /var/lib/spillway/journal --policy round-robin,sed
   spillway replay /var/lib/spillway/journal --runs runs.csv
-  spillway demo --quick --journal demo.jsonl && spillway replay demo.jsonl
+  spillway demo --quick --journal demo-journal.txt && spillway replay demo-journal.txt
 
 Exit codes: 0 every decision is the same, 1 one differs or the journal is damaged, 2 wrong usage.`;
 

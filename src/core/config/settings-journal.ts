@@ -19,7 +19,7 @@ export const JOURNAL: Readonly<Record<JournalSetting, Setting>> = {
     [MIB, 1024 * GIB],
     [
       'All segments in the folder; beyond it the oldest go, and a replay of what is left is no longer exact.',
-      'own choice: about two million requests',
+      'own choice: about ten million requests',
     ],
   ),
 };

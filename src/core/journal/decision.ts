@@ -9,7 +9,19 @@ import type { NodeState } from '../health/state.ts';
 import type { Outcome } from '../request/outcome.ts';
 import type { EffectSink } from '../scheduler/effects.ts';
 
-export const DECISION_KINDS = [
+/** Kinds of decisions, as a journal and the digest have them. */
+export const DECISION = {
+  admitted: 0,
+  assign: 1,
+  degraded: 2,
+  abort: 3,
+  outcome: 4,
+  nodeState: 5,
+  nodeDrained: 6,
+} as const;
+
+/** By their number. */
+export const DECISION_NAMES: readonly string[] = [
   'admitted',
   'assign',
   'degraded',
@@ -17,74 +29,75 @@ export const DECISION_KINDS = [
   'outcome',
   'node-state',
   'node-drained',
-] as const;
+];
 
-export type DecisionKind = (typeof DECISION_KINDS)[number];
-
-/** One effect. `what` holds the rest of it in words: attempt, step, outcome or state. */
+/** One effect. */
 export interface Decision {
-  readonly kind: DecisionKind;
+  /** One of `DECISION`. */
+  readonly code: number;
   /** 0 where it is about a node alone. */
   readonly taskId: TaskId;
   readonly nodeId: NodeId | '';
+  /** State, verdict of a step, or outcome with its reason; '' where there is none. */
   readonly what: string;
+  /** Which attempt, which lesser answer, or microseconds until trying again can help: -1 where it cannot. */
+  readonly number: number;
 }
 
-const CODE: Readonly<Record<DecisionKind, number>> = {
-  admitted: 1,
-  assign: 2,
-  degraded: 3,
-  abort: 4,
-  outcome: 5,
-  'node-state': 6,
-  'node-drained': 7,
-};
+const NEVER = -1;
 
 /** Turns effects into decisions. What is for people only (cause, limits left) is no part of one. */
 export abstract class DecisionSink implements EffectSink {
-  protected abstract decide(kind: DecisionKind, taskId: TaskId, nodeId: NodeId, what: string): void;
+  protected abstract decide(decision: Decision): void;
 
   admitted(taskId: TaskId): void {
-    this.decide('admitted', taskId, '', '');
+    this.decide({ code: DECISION.admitted, taskId, nodeId: '', what: '', number: 0 });
   }
 
   assign(taskId: TaskId, nodeId: NodeId, attempt: number): void {
-    this.decide('assign', taskId, nodeId, attempt === 1 ? '1' : String(attempt));
+    this.decide({ code: DECISION.assign, taskId, nodeId, what: '', number: attempt });
   }
 
   degraded(taskId: TaskId, { index, verdict }: DegradeStep): void {
-    this.decide('degraded', taskId, '', `${index} ${verdict}`);
+    this.decide({ code: DECISION.degraded, taskId, nodeId: '', what: verdict, number: index });
   }
 
   abort(taskId: TaskId, nodeId: NodeId): void {
-    this.decide('abort', taskId, nodeId, '');
+    this.decide({ code: DECISION.abort, taskId, nodeId, what: '', number: 0 });
   }
 
   outcome(taskId: TaskId, outcome: Outcome): void {
-    this.decide('outcome', taskId, '', outcomeText(outcome));
+    const what = 'reason' in outcome ? `${outcome.kind} ${outcome.reason}` : outcome.kind;
+    this.decide({ code: DECISION.outcome, taskId, nodeId: '', what, number: numberOf(outcome) });
   }
 
   nodeState(nodeId: NodeId, state: NodeState): void {
-    this.decide('node-state', 0, nodeId, state);
+    this.decide({ code: DECISION.nodeState, taskId: 0, nodeId, what: state, number: 0 });
   }
 
   nodeDrained(nodeId: NodeId): void {
-    this.decide('node-drained', 0, nodeId, '');
+    this.decide({ code: DECISION.nodeDrained, taskId: 0, nodeId, what: '', number: 0 });
   }
 }
 
-/** Kind, and where there is one reason, hint and lesser answer. */
-function outcomeText(outcome: Outcome): string {
-  if (outcome.kind === 'degraded') return `degraded ${outcome.alternative}`;
-  if (!('hint' in outcome)) return outcome.kind;
-  const { kind, reason, hint } = outcome;
-  return hint.retryable ? `${kind} ${reason} ${hint.afterUs}` : `${kind} ${reason}`;
+function numberOf(outcome: Outcome): number {
+  if (outcome.kind === 'degraded') return outcome.alternative;
+  if (!('hint' in outcome)) return 0;
+  return outcome.hint.retryable ? outcome.hint.afterUs : NEVER;
 }
 
-/** The hash of all decisions so far. O(length of names) per decision. */
+/** A text as one word of the digest: 32 bits of FNV-1a. Who has few texts may keep them. */
+export function textWord(text: string): number {
+  let word = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) word = Math.imul(word ^ text.charCodeAt(at), 0x01000193);
+  return word;
+}
+
+/** The hash of all decisions so far. */
 export class DecisionDigest {
   readonly #hash = new DecisionHash();
   #count = 0;
+  #hashedAt: MonoUs = -1;
 
   /** Decisions so far. */
   get count(): number {
@@ -94,11 +107,19 @@ export class DecisionDigest {
   /** The instant of the decisions that follow. */
   at: MonoUs = 0;
 
-  add(kind: DecisionKind, taskId: TaskId, nodeId: NodeId, what: string): void {
+  /** `node` and `what` as `textWord` has them. */
+  add({ code, taskId, number }: Omit<Decision, 'nodeId' | 'what'>, node: number, what: number): void {
+    const hash = this.#hash;
     this.#count += 1;
-    this.#hash.add(CODE[kind], taskId, this.at);
-    if (nodeId !== '') this.#hash.addText(nodeId);
-    if (what !== '') this.#hash.addText(what);
+    if (this.at !== this.#hashedAt) {
+      this.#hashedAt = this.at;
+      hash.addInstant(this.at);
+    }
+    hash.addWord(code);
+    hash.addWord(taskId);
+    hash.addWord(node);
+    hash.addWord(what);
+    hash.addWord(number);
   }
 
   digest(): string {

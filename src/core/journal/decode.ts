@@ -3,11 +3,21 @@ import type { MonoUs, TaskId } from '../../base/units.ts';
 import type { Alternative } from '../degrade/alternative.ts';
 import { type Needs, NO_NEEDS } from '../request/needs.ts';
 import type { AttemptResult } from '../request/outcome.ts';
-import type { RequestShape, TaskPrefix, TaskSpec, Usage } from '../request/task.ts';
+import type { RequestShape, TaskSpec, Usage } from '../request/task.ts';
 import type { SchedulerEvent } from '../scheduler/events.ts';
 import type { Accounts } from '../scheduler/views.ts';
-import { type Decision, DECISION_KINDS } from './decision.ts';
-import { ACCOUNT_NAMES, JOURNAL_FORMAT, type JournalHead, type JournalSample } from './format.ts';
+import { type Decision, DECISION_NAMES } from './decision.ts';
+import {
+  ACCOUNT_NAMES,
+  FLAG,
+  FORM,
+  JOURNAL_FORMAT,
+  type JournalHead,
+  type JournalSample,
+  LETTER,
+  TOLD,
+} from './format.ts';
+import { LineReader, reviveNumber, Unreadable } from './line.ts';
 
 export type JournalEntry =
   | { readonly kind: 'head'; readonly head: JournalHead }
@@ -21,211 +31,223 @@ export type JournalEntry =
   | { readonly kind: 'name' }
   | { readonly kind: 'unreadable'; readonly why: string };
 
-type Fields = readonly unknown[];
-
 /** Asks for a task's fingerprint where the scheduler does. */
 type Fingerprints = (taskId: TaskId) => string;
 
 export class JournalDecoder {
   readonly #names = new Map<number, string>();
   readonly #fingerprints: Fingerprints;
+  #line = new LineReader('');
   #at: MonoUs = 0;
+  #taskId: TaskId = 0;
 
   constructor(fingerprints: Fingerprints) {
     this.#fingerprints = fingerprints;
   }
 
   decode(line: string): JournalEntry {
-    let value: unknown;
     try {
-      value = JSON.parse(line, reviveNumber);
-    } catch {
-      return unreadable('it is no JSON');
-    }
-    try {
-      return Array.isArray(value) ? this.#fields(value) : this.#head(value);
+      if (line.startsWith('{')) return this.#head(line);
+      this.#line = new LineReader(line);
+      const entry = this.#entry(line.charCodeAt(0));
+      this.#line.end();
+      return entry;
     } catch (thrown) {
-      return unreadable(thrown instanceof Unreadable ? thrown.message : 'a field is missing');
+      return unreadable(thrown instanceof Unreadable ? thrown.message : 'it is no line of a journal');
     }
   }
 
-  #head(value: unknown): JournalEntry {
-    const head = value as JournalHead;
-    if (head?.journal !== 'spillway') return unreadable('it does not begin as a journal does');
+  #head(line: string): JournalEntry {
+    const head = JSON.parse(line, reviveNumber) as JournalHead;
+    if (head.journal !== 'spillway') return unreadable('it does not begin as a journal does');
     if (head.format !== JOURNAL_FORMAT)
-      return unreadable(`its format is ${head.format}, and this program reads ${JOURNAL_FORMAT}`);
+      return unreadable(
+        `its format is ${head.format}, and this program reads ${JOURNAL_FORMAT} alone: replay it with the version that wrote it`,
+      );
     this.#names.clear();
     this.#at = head.at;
+    this.#taskId = 0;
     return { kind: 'head', head };
   }
 
-  #fields(fields: Fields): JournalEntry {
-    const [code, first, second] = fields;
-    switch (code) {
-      case 'n':
-        this.#names.set(number(first), text(second));
+  #entry(letter: number): JournalEntry {
+    const line = this.#line;
+    switch (letter) {
+      case LETTER.name:
+        this.#names.set(line.number(), text(line.json()));
         return { kind: 'name' };
-      case 'l':
-        return { kind: 'learn', model: this.#name(first), shape: shapeOf(second), usage: usageOf(fields[3]) };
-      case 'f':
-        return { kind: 'fingerprint', taskId: number(first), salted: text(second) };
-      case 'd':
-        return { kind: 'decision', decision: this.#decision(fields) };
-      case 'h':
-        return { kind: 'sample', sample: sampleOf(fields, this.#advance(first)) };
-      case 'q':
-        return { kind: 'end', at: this.#advance(first) };
+      case LETTER.learn:
+        return {
+          kind: 'learn',
+          model: this.#name(),
+          shape: this.#shape(),
+          usage: this.#usage(line.number()),
+        };
+      case LETTER.fingerprint:
+        return { kind: 'fingerprint', taskId: this.#task(), salted: text(line.json()) };
+      case LETTER.decision:
+        return { kind: 'decision', decision: this.#decision() };
+      case LETTER.sample:
+        return { kind: 'sample', sample: sampleOf(this.#advance(), line.json()) };
+      case LETTER.close:
+        return { kind: 'end', at: this.#advance() };
       default:
-        this.#advance(first);
-        return { kind: 'event', event: this.#event(fields), at: this.#at };
+        return { kind: 'event', at: this.#advance(), event: this.#event(letter) };
     }
   }
 
-  /** The instant of the line: the one before and the time since. */
-  #advance(sinceUs: unknown): MonoUs {
-    this.#at += number(sinceUs);
+  #advance(): MonoUs {
+    this.#at = this.#line.since(this.#at);
     return this.#at;
   }
 
-  #event(fields: Fields): SchedulerEvent {
-    const [code, , subject] = fields;
-    switch (code) {
-      case 's':
-        return { kind: 'submit', task: this.#task(fields) };
-      case 'c':
-        return { kind: 'cancel', taskId: number(subject) };
-      case 't':
-        return { kind: 'attempt-sent', taskId: number(subject) };
-      case 'b':
-        return { kind: 'attempt-first-byte', taskId: number(subject) };
-      case 'r':
-        return { kind: 'attempt-ended', taskId: number(subject), result: resultOf(fields[3]) };
-      case 'k':
+  #task(): TaskId {
+    this.#taskId = this.#line.since(this.#taskId);
+    return this.#taskId;
+  }
+
+  #event(letter: number): SchedulerEvent {
+    switch (letter) {
+      case LETTER.submit:
+        return { kind: 'submit', task: this.#submitted() };
+      case LETTER.cancel:
+        return { kind: 'cancel', taskId: this.#task() };
+      case LETTER.sent:
+        return { kind: 'attempt-sent', taskId: this.#task() };
+      case LETTER.firstByte:
+        return { kind: 'attempt-first-byte', taskId: this.#task() };
+      case LETTER.ended:
+        return { kind: 'attempt-ended', taskId: this.#task(), result: this.#result() };
+      case LETTER.tick:
         return { kind: 'tick' };
-      case 'e':
-        return subject as SchedulerEvent;
+      case LETTER.other:
+        return this.#line.json() as SchedulerEvent;
       default:
-        throw new Unreadable(`no line begins with ${JSON.stringify(code)}`);
+        throw new Unreadable(`no line begins with ${JSON.stringify(String.fromCharCode(letter))}`);
     }
   }
 
-  #task(fields: Fields): TaskSpec {
-    const id = number(fields[2]);
-    const flags = number(fields[11]);
-    const alternatives = fields[15];
+  #submitted(): TaskSpec {
+    const line = this.#line;
+    const id = this.#task();
+    const className = this.#name();
+    const tenant = this.#name();
+    const model = this.#name();
+    const flags = line.number();
+    const deadlineAt = line.since(this.#at);
+    const contextTokens = line.number();
     const fingerprints = this.#fingerprints;
-    return {
+    const told = {
       id,
-      className: this.#name(fields[3]),
-      tenant: this.#name(fields[4]),
-      model: this.#name(fields[5]),
-      needs: needsOf(fields[6]),
-      workUs: number(fields[7]),
-      firstByteWorkUs: number(fields[8]),
-      bytes: number(fields[9]),
-      deadlineAt: typeof fields[10] === 'string' ? Number(fields[10]) : this.#at + number(fields[10]),
-      deadlineWished: (flags & 1) !== 0,
-      stream: (flags & 2) !== 0,
-      tokens: number(fields[12]),
-      promptTokens: number(fields[13]),
-      retryCount: number(fields[14]),
-      ...(Array.isArray(alternatives) ? { alternatives: alternatives as readonly Alternative[] } : {}),
-      ...(Array.isArray(fields[16]) ? { prefix: prefixOf(fields[16]) } : {}),
+      className,
+      tenant,
+      model,
+      workUs: line.number(),
+      firstByteWorkUs: line.number(),
+      bytes: line.number(),
+      deadlineAt,
+      deadlineWished: (flags & FLAG.deadlineWished) !== 0,
+      stream: (flags & FLAG.stream) !== 0,
+      tokens: line.number(),
+      promptTokens: line.number(),
+      retryCount: line.number(),
+    };
+    return {
+      ...told,
+      needs: contextTokens === 0 ? NO_NEEDS : { ...NO_NEEDS, contextTokens },
+      ...(flags < FLAG.needs ? {} : restOf(line.json(), flags)),
       get fingerprint(): string {
         return fingerprints(id);
       },
     };
   }
 
-  #decision([, code, taskId, nodeId, what]: Fields): Decision {
-    const kind = DECISION_KINDS[number(code)];
-    if (kind === undefined) throw new Unreadable(`there is no decision ${String(code)}`);
+  #result(): AttemptResult {
+    const line = this.#line;
+    switch (line.number()) {
+      case FORM.ok: {
+        const told = line.number();
+        return {
+          kind: 'ok',
+          ...((told & TOLD.usage) === 0 ? {} : { usage: this.#usage(told) }),
+          ...((told & TOLD.silence) === 0 ? {} : { silenceUs: line.number() }),
+        };
+      }
+      case FORM.declined:
+        return { kind: 'declined' };
+      case FORM.aborted:
+        return { kind: 'aborted' };
+      default:
+        return line.json() as AttemptResult;
+    }
+  }
+
+  #usage(told: number): Usage {
+    const line = this.#line;
     return {
-      kind,
-      taskId: number(taskId),
-      nodeId: nodeId === undefined || nodeId === 0 ? '' : this.#name(nodeId),
-      what: what === undefined ? '' : text(what),
+      ...((told & TOLD.promptTokens) === 0 ? {} : { promptTokens: line.number() }),
+      ...((told & TOLD.outputTokens) === 0 ? {} : { outputTokens: line.number() }),
     };
   }
 
-  #name(field: unknown): string {
-    if (typeof field === 'string') return field;
-    const name = this.#names.get(number(field));
-    if (name === undefined) throw new Unreadable(`the name ${String(field)} was not told`);
+  #shape(): RequestShape {
+    const line = this.#line;
+    const told = {
+      promptBytes: line.number(),
+      outputTokensMax: line.number(),
+      images: line.number(),
+      steps: line.number(),
+      pixelsPerImage: line.number(),
+      statedWorkUs: line.number(),
+    };
+    return line.number() === 1 ? { ...told, hasNoOutput: true } : told;
+  }
+
+  #decision(): Decision {
+    const line = this.#line;
+    const code = line.number();
+    if (DECISION_NAMES[code] === undefined) throw new Unreadable(`there is no decision ${code}`);
+    return {
+      code,
+      taskId: this.#task(),
+      nodeId: this.#name(),
+      what: this.#name(),
+      number: line.since(0),
+    };
+  }
+
+  /** 0 is no name. */
+  #name(): string {
+    const number = this.#line.number();
+    const name = number === 0 ? '' : this.#names.get(number);
+    if (name === undefined) throw new Unreadable(`the name ${number} was not told`);
     return name;
   }
 }
-
-class Unreadable extends Error {}
 
 function unreadable(why: string): JournalEntry {
   return { kind: 'unreadable', why };
 }
 
-function reviveNumber(_key: string, value: unknown): unknown {
-  return typeof value === 'object' && value !== null && '$number' in value ? Number(value.$number) : value;
+function text(value: unknown): string {
+  if (typeof value === 'string') return value;
+  throw new Unreadable(`expected a text, not ${JSON.stringify(value)}`);
 }
 
-/** A number, also one that JSON has no word for. */
-function number(field: unknown): number {
-  if (typeof field === 'number') return field;
-  if (field === 'Infinity' || field === '-Infinity' || field === 'NaN') return Number(field);
-  throw new Unreadable(`expected a number, not ${JSON.stringify(field)}`);
-}
-
-function text(field: unknown): string {
-  if (typeof field === 'string') return field;
-  throw new Unreadable(`expected a text, not ${JSON.stringify(field)}`);
-}
-
-function needsOf(field: unknown): Needs {
-  if (field === 0) return NO_NEEDS;
-  return typeof field === 'object' && field !== null
-    ? (field as Needs)
-    : { ...NO_NEEDS, contextTokens: number(field) };
-}
-
-function prefixOf([workUsPerBlock, blocks]: Fields): TaskPrefix {
-  return { workUsPerBlock: number(workUsPerBlock), blocks: blocks as readonly number[] };
-}
-
-function resultOf(field: unknown): AttemptResult {
-  if (field === 0) return { kind: 'ok' };
-  if (field === 1) return { kind: 'declined' };
-  if (field === 2) return { kind: 'aborted' };
-  if (!Array.isArray(field)) return field as AttemptResult;
-  const [usage, silence] = field as Fields;
+/** What the line of a task ends with. */
+function restOf(value: unknown, flags: number): Partial<TaskSpec> {
+  const [needs, alternatives, prefix] = value as [Needs, readonly Alternative[], [number, readonly number[]]];
   return {
-    kind: 'ok',
-    ...(usage === null ? {} : { usage: usageOf(usage) }),
-    ...(silence === null ? {} : { silenceUs: number(silence) }),
+    ...((flags & FLAG.needs) === 0 ? {} : { needs }),
+    ...((flags & FLAG.alternatives) === 0 ? {} : { alternatives }),
+    ...((flags & FLAG.prefix) === 0 ? {} : { prefix: { workUsPerBlock: prefix[0], blocks: prefix[1] } }),
   };
 }
 
-function usageOf(field: unknown): Usage {
-  const [prompt, output] = field as Fields;
-  return {
-    ...(prompt === null ? {} : { promptTokens: number(prompt) }),
-    ...(output === null ? {} : { outputTokens: number(output) }),
-  };
-}
-
-function shapeOf(field: unknown): RequestShape {
-  const fields = field as Fields;
-  return {
-    promptBytes: number(fields[0]),
-    outputTokensMax: number(fields[1]),
-    images: number(fields[2]),
-    steps: number(fields[3]),
-    pixelsPerImage: number(fields[4]),
-    statedWorkUs: number(fields[5]),
-    ...(fields[6] === 1 ? { hasNoOutput: true as const } : {}),
-  };
-}
-
-function sampleOf([, , events, decisions, hash, counts]: Fields, at: MonoUs): JournalSample {
+function sampleOf(at: MonoUs, value: unknown): JournalSample {
+  const [events, decisions, hash, counts] = value as [number, number, string, readonly number[]];
   const accounts = Object.fromEntries(
-    ACCOUNT_NAMES.map((name, index) => [name, number((counts as Fields)[index])]),
+    ACCOUNT_NAMES.map((name, index) => [name, counts[index]]),
   ) as unknown as Accounts;
-  return { at, events: number(events), decisions: number(decisions), hash: text(hash), accounts };
+  return { at, events, decisions, hash, accounts };
 }

@@ -1,23 +1,27 @@
 /**
- * Writes the lines of a journal; see format.ts. What happens is taken down in rows, and their lines are made together. A class,
- * since every event of the gateway passes it.
+ * Writes the lines of a journal; see format.ts. What happens is taken down in rows, and their lines and the hash of the
+ * decisions are made together. A class, since every event of the gateway passes it.
  */
-import type { MonoUs, NodeId, TaskId } from '../../base/units.ts';
+import type { MonoUs, TaskId } from '../../base/units.ts';
 import type { RequestShape, Usage } from '../request/task.ts';
 import type { SchedulerEvent } from '../scheduler/events.ts';
-import { ByteWriter } from './byte-writer.ts';
-import { DECISION_KINDS, type DecisionKind } from './decision.ts';
-import { ACCOUNT_NAMES, JOURNAL_NAMES_MAX, type JournalHead, type JournalSample } from './format.ts';
-import { exactJson, FLAG, FORM, JournalRows, ROW, TOLD } from './journal-rows.ts';
+import { type Decision, DecisionDigest, textWord } from './decision.ts';
+import {
+  ACCOUNT_NAMES,
+  FLAG,
+  FORM,
+  JOURNAL_NAMES_MAX,
+  type JournalHead,
+  type JournalSample,
+  LETTER,
+  TOLD,
+} from './format.ts';
+import { JournalRows, TEXTS_MAX } from './journal-rows.ts';
+import { exactJson, LineWriter } from './line.ts';
 
-/** Texts of decisions that are quoted once: reasons and states are few, hints are not. */
-const QUOTED_MAX = 1_024;
-const QUOTED_CHARS_MAX = 32;
-
-/** Cells of a row behind its kind. */
-const SUBMIT_CELLS = 11;
-const SHAPE_CELLS = 7;
-const COUNT_CELLS = 3;
+/** Numbers of a row that are told as they are. */
+const SUBMIT_PLAIN = 7;
+const SHAPE_FIELDS = 7;
 
 export interface JournalText {
   readonly text: Uint8Array;
@@ -26,24 +30,21 @@ export interface JournalText {
 
 export class JournalEncoder {
   readonly #rows = new JournalRows();
-  readonly #out = new ByteWriter();
-  #lines = 0;
+  readonly #out = new LineWriter();
+  readonly #digest = new DecisionDigest();
+  readonly #names = new Map<string, number>();
+  /** Of each name by its number, for the digest; the first is no name. */
+  readonly #words: number[] = [textWord('')];
   #at: MonoUs = 0;
+  #taskId: TaskId = 0;
   /** Where the next number and the next text are read. */
   #cell = 0;
   #text = 0;
-  readonly #names = new Map<string, number>();
-  readonly #quoted = new Map<string, string>();
-  readonly #kinds: ReadonlyMap<DecisionKind, number> = new Map(
-    DECISION_KINDS.map((kind, index) => [kind, index]),
-  );
 
   /** What happened since it was last taken. */
   take(): JournalText {
     this.#write();
-    const lines = this.#lines;
-    this.#lines = 0;
-    return { text: this.#out.take(), lines };
+    return this.#out.take();
   }
 
   /** Of the lines that are made already; what waits in rows is bounded. */
@@ -51,17 +52,28 @@ export class JournalEncoder {
     return this.#out.length;
   }
 
-  /** Begins a segment: names and instants are told anew. */
+  /** Of all decisions so far. */
+  digest(): string {
+    this.#write();
+    return this.#digest.digest();
+  }
+
+  /** Begins a segment: names, instants and tasks are told anew. */
   head(head: JournalHead): void {
     this.#write();
     this.#names.clear();
     this.#at = head.at;
-    this.#json(head);
-    this.#end('\n');
+    this.#taskId = 0;
+    this.#endWith(exactJson(head));
   }
 
-  event(event: SchedulerEvent, at: MonoUs): void {
-    this.#room().event(event, at);
+  /** A step of a request; false, and nothing of it is told, for any other event, which is told as `other`. */
+  step(event: SchedulerEvent, at: MonoUs): boolean {
+    return this.#room().step(event, at);
+  }
+
+  other(event: SchedulerEvent, at: MonoUs): void {
+    this.#room().other(event, at);
   }
 
   learn(model: string, shape: RequestShape, usage: Usage): void {
@@ -72,22 +84,21 @@ export class JournalEncoder {
     this.#room().fingerprint(taskId, salted);
   }
 
-  decision(kind: DecisionKind, taskId: TaskId, nodeId: NodeId, what: string): void {
-    this.#room().decision(this.#kinds.get(kind) as number, taskId, nodeId, what);
+  /** What the last event led to. */
+  decision(decision: Decision): void {
+    this.#room().decision(decision);
   }
 
-  sample({ at, events, decisions, hash, accounts }: JournalSample): void {
-    this.#write();
-    const counts = ACCOUNT_NAMES.map((name) => accounts[name]).join(',');
-    this.#begin('["h",', at);
-    this.#out.ascii(`,${events},${decisions},"${hash}",[${counts}]`);
-    this.#end(']\n');
+  sample({ at, events, decisions, accounts }: Omit<JournalSample, 'hash'>): void {
+    const hash = this.digest();
+    this.#begin(LETTER.sample, at);
+    this.#endWith(exactJson([events, decisions, hash, ACCOUNT_NAMES.map((name) => accounts[name])]));
   }
 
   close(at: MonoUs): void {
     this.#write();
-    this.#begin('["q",', at);
-    this.#end(']\n');
+    this.#begin(LETTER.close, at);
+    this.#out.end();
   }
 
   #room(): JournalRows {
@@ -97,44 +108,39 @@ export class JournalEncoder {
 
   /** Makes the lines of all rows. */
   #write(): void {
-    const rows = this.#rows;
-    const end = rows.cellCount;
+    const end = this.#rows.cellCount;
+    // Not within a line, whose numbers would be of two tellings.
+    if (this.#names.size > JOURNAL_NAMES_MAX - TEXTS_MAX) this.#names.clear();
     this.#cell = 0;
     this.#text = 0;
     while (this.#cell < end) this.#row(this.#take());
-    rows.clear();
+    this.#rows.clear();
   }
 
-  #row(kind: number): void {
-    switch (kind) {
-      case ROW.submit:
+  #row(letter: number): void {
+    switch (letter) {
+      case LETTER.submit:
         return this.#submit();
-      case ROW.cancel:
-        return this.#task('["c",');
-      case ROW.sent:
-        return this.#task('["t",');
-      case ROW.firstByte:
-        return this.#task('["b",');
-      case ROW.ended:
+      case LETTER.ended:
         return this.#ended();
-      case ROW.tick:
-        this.#begin('["k",', this.#take());
-        return this.#end(']\n');
-      case ROW.other:
-        this.#begin('["e",', this.#take());
-        this.#out.ascii(',');
-        this.#out.text(this.#takeText());
-        return this.#end(']\n');
-      case ROW.learn:
+      case LETTER.tick:
+        this.#begin(letter, this.#take());
+        return this.#out.end();
+      case LETTER.other:
+        this.#begin(letter, this.#take());
+        return this.#endWith(this.#takeText());
+      case LETTER.learn:
         return this.#learn();
-      case ROW.fingerprint:
-        this.#out.ascii('["f",');
-        this.#out.number(this.#take());
-        this.#out.ascii(',');
-        this.#json(this.#takeText());
-        return this.#end(']\n');
-      default:
+      case LETTER.fingerprint:
+        this.#out.begin(letter);
+        this.#task(this.#take());
+        return this.#endWith(exactJson(this.#takeText()));
+      case LETTER.decision:
         return this.#decision();
+      default:
+        this.#begin(letter, this.#take());
+        this.#task(this.#take());
+        return this.#out.end();
     }
   }
 
@@ -151,164 +157,100 @@ export class JournalEncoder {
     const tenant = this.#name(this.#takeText());
     const model = this.#name(this.#takeText());
     const out = this.#out;
-    const { cells } = this.#rows;
-    const from = this.#cell;
-    this.#cell += SUBMIT_CELLS;
-    const at = cells[from] as number;
-    const flags = cells[from + 6] as number;
-    this.#begin('["s",', at);
-    this.#next(cells[from + 1] as number);
-    out.ascii(',');
-    this.#put(className);
-    out.ascii(',');
-    this.#put(tenant);
-    out.ascii(',');
-    this.#put(model);
-    out.ascii(',');
-    if ((flags & FLAG.needs) === 0) out.number(cells[from + 10] as number);
-    else out.text(this.#takeText());
-    for (let cell = from + 2; cell < from + 5; cell++) this.#next(cells[cell] as number);
-    out.ascii(',');
-    this.#instant(cells[from + 5] as number, at);
-    this.#next(flags & (FLAG.deadlineWished | FLAG.stream));
-    for (let cell = from + 7; cell < from + 10; cell++) this.#next(cells[cell] as number);
-    if (flags >= FLAG.alternatives) this.#rest(flags);
-    this.#end(']\n');
-  }
-
-  #rest(flags: number): void {
-    const out = this.#out;
-    out.ascii(',');
-    out.text((flags & FLAG.alternatives) === 0 ? '0' : this.#takeText());
-    out.ascii(',');
-    out.ascii((flags & FLAG.prefix) === 0 ? '0' : this.#takeText());
-  }
-
-  #task(code: string): void {
-    this.#begin(code, this.#take());
-    this.#next(this.#take());
-    this.#end(']\n');
+    const at = this.#take();
+    this.#begin(LETTER.submit, at);
+    this.#task(this.#take());
+    out.number(className);
+    out.number(tenant);
+    out.number(model);
+    const flags = this.#take();
+    out.number(flags);
+    out.since(this.#take(), at);
+    this.#plain(SUBMIT_PLAIN);
+    if (flags < FLAG.needs) out.end();
+    else this.#endWith(this.#takeText());
   }
 
   #ended(): void {
-    const out = this.#out;
-    this.#begin('["r",', this.#take());
-    this.#next(this.#take());
+    this.#begin(LETTER.ended, this.#take());
+    this.#task(this.#take());
     const form = this.#take();
-    const told = this.#rows.cells[this.#cell] as number;
-    out.ascii(',');
-    if (form === FORM.other) out.text(this.#takeText());
-    else if (form !== FORM.ok || told === 0) out.number(form);
-    if (told === 0) this.#cell += COUNT_CELLS + 1;
-    else {
-      out.ascii('[');
-      this.#counts();
-      out.ascii(',');
-      const silenceUs = this.#take();
-      if ((told & TOLD.silence) === 0) out.ascii('null');
-      else out.number(silenceUs);
-      out.ascii(']');
-    }
-    this.#end(']\n');
+    this.#out.number(form);
+    if (form === FORM.other) return this.#endWith(this.#takeText());
+    if (form === FORM.ok && (this.#usage() & TOLD.silence) !== 0) this.#plain(1);
+    this.#out.end();
   }
 
   #learn(): void {
-    const name = this.#name(this.#takeText());
-    const out = this.#out;
-    out.ascii('["l",');
-    this.#put(name);
-    out.ascii(',[');
-    out.number(this.#take());
-    for (let field = 1; field < SHAPE_CELLS; field++) this.#next(this.#take());
-    out.ascii('],');
-    this.#counts();
-    this.#end(']\n');
+    const model = this.#name(this.#takeText());
+    this.#out.begin(LETTER.learn);
+    this.#out.number(model);
+    this.#plain(SHAPE_FIELDS);
+    this.#usage();
+    this.#out.end();
   }
 
-  /** A usage, as far as it was told. */
-  #counts(): void {
-    const out = this.#out;
+  /** What is told of it, and how much. */
+  #usage(): number {
     const told = this.#take();
     const promptTokens = this.#take();
     const outputTokens = this.#take();
-    if ((told & TOLD.usage) === 0) return out.ascii('null');
-    out.ascii('[');
-    if ((told & TOLD.promptTokens) === 0) out.ascii('null');
-    else out.number(promptTokens);
-    out.ascii(',');
-    if ((told & TOLD.outputTokens) === 0) out.ascii('null');
-    else out.number(outputTokens);
-    out.ascii(']');
+    this.#out.number(told);
+    if ((told & TOLD.promptTokens) !== 0) this.#out.number(promptTokens);
+    if ((told & TOLD.outputTokens) !== 0) this.#out.number(outputTokens);
+    return told;
   }
 
   #decision(): void {
     const nodeId = this.#takeText();
     const what = this.#takeText();
+    const code = this.#take();
+    const taskId = this.#take();
+    const number = this.#take();
+    const node = nodeId === '' ? 0 : this.#name(nodeId);
+    const words = what === '' ? 0 : this.#name(what);
     const out = this.#out;
-    const name = nodeId === '' ? 0 : this.#name(nodeId);
-    out.ascii('["d",');
-    out.number(this.#take());
-    this.#next(this.#take());
-    if (nodeId !== '' || what !== '') {
-      out.ascii(',');
-      this.#put(name);
-      out.ascii(',');
-      this.#quote(what);
-    }
-    this.#end(']\n');
+    out.begin(LETTER.decision);
+    out.number(code);
+    this.#task(taskId);
+    out.number(node);
+    out.number(words);
+    out.since(number, 0);
+    out.end();
+    this.#digest.at = this.#at;
+    this.#digest.add({ code, taskId, number }, this.#words[node] as number, this.#words[words] as number);
   }
 
-  /** Instants are told as the time since the one before. */
-  #begin(code: string, at: MonoUs): void {
-    this.#out.ascii(code);
-    this.#out.number(at - this.#at);
+  #begin(letter: number, at: MonoUs): void {
+    this.#out.begin(letter);
+    this.#out.since(at, this.#at);
     this.#at = at;
   }
 
-  #end(text: string): void {
-    this.#out.ascii(text);
-    this.#lines += 1;
+  #task(taskId: TaskId): void {
+    this.#out.since(taskId, this.#taskId);
+    this.#taskId = taskId;
   }
 
-  #next(value: number): void {
-    this.#out.ascii(',');
-    this.#out.number(value);
+  #plain(count: number): void {
+    for (let left = count; left > 0; left--) this.#out.number(this.#take());
   }
 
-  /** Relative to another instant where that is exact, else as a text. */
-  #instant(at: MonoUs, base: MonoUs): void {
-    if (Number.isSafeInteger(at) && Number.isSafeInteger(base)) this.#out.number(at - base);
-    else this.#out.ascii(`"${at}"`);
+  #endWith(json: string): void {
+    this.#out.json(json);
+    this.#out.end();
   }
 
-  /** The name's number, told in a line before its first use; the name itself beyond the bound. */
-  #name(name: string): number | string {
+  /** The name's number, told in a line before its first use. */
+  #name(name: string): number {
     const known = this.#names.get(name);
     if (known !== undefined) return known;
-    if (this.#names.size >= JOURNAL_NAMES_MAX) return name;
     const number = this.#names.size + 1;
     this.#names.set(name, number);
-    this.#out.ascii(`["n",${number},`);
-    this.#json(name);
-    this.#end(']\n');
+    this.#words[number] = textWord(name);
+    this.#out.begin(LETTER.name);
+    this.#out.number(number);
+    this.#endWith(exactJson(name));
     return number;
-  }
-
-  #put(name: number | string): void {
-    if (typeof name === 'number') this.#out.number(name);
-    else this.#json(name);
-  }
-
-  #quote(text: string): void {
-    const known = this.#quoted.get(text);
-    if (known !== undefined) return this.#out.ascii(known);
-    const quoted = JSON.stringify(text);
-    const isShort = text.length <= QUOTED_CHARS_MAX && this.#quoted.size < QUOTED_MAX;
-    if (isShort && /^[ -~]*$/.test(quoted)) this.#quoted.set(text, quoted);
-    this.#out.text(quoted);
-  }
-
-  #json(value: unknown): void {
-    this.#out.text(exactJson(value));
   }
 }

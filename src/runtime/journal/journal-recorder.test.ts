@@ -141,7 +141,7 @@ describe('JournalRecorder', () => {
     recorder.event({ kind: 'tick' }, clock.nowUs());
     clock.advance(1_000);
     const text = store.segments[0] ?? '';
-    const salted = [...text.matchAll(/\["f",\d,"(\w+)"\]/g)].map((match) => match[1]);
+    const salted = [...text.matchAll(/^f."(\w+)"$/gm)].map((match) => match[1]);
     expect(salted[0]).toBe(salted[1]);
     expect(salted[2]).not.toBe(salted[0]);
     expect(text).not.toContain('secret');

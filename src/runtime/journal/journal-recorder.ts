@@ -6,12 +6,11 @@
  * begins with a state from which a scheduler can go on as well as it can.
  */
 import { hash, randomBytes } from 'node:crypto';
-import type { Bytes, DurationMs, MonoUs, NodeId, TaskId } from '../../base/units.ts';
+import type { Bytes, DurationMs, MonoUs, TaskId } from '../../base/units.ts';
 import type { SchedulerConfig } from '../../core/config/types.ts';
 import {
   type CodeVersion,
-  DecisionDigest,
-  type DecisionKind,
+  type Decision,
   DecisionSink,
   JOURNAL_FORMAT,
   JournalEncoder,
@@ -30,6 +29,8 @@ const BATCH_MS: DurationMs = 250;
 const RETRY_MS: DurationMs = 5_000;
 /** A sample after so many events: a replay tells between which two it began to differ. */
 const SAMPLE_EVENTS = 10_000;
+/** Whether a batch or a sample is due is looked up after so many events: each look reads what lies elsewhere. */
+const LOOK_EVENTS = 32;
 /** Nodes and waiting tasks in the head of a later segment: it is made in one turn. */
 export const STATE_NODES_MAX = 2_000;
 export const STATE_TASKS_MAX = 2_000;
@@ -58,10 +59,13 @@ export class JournalRecorder extends DecisionSink {
   readonly #scheduler: Scheduler;
   readonly #clock: RuntimeClock;
   readonly #encoder = new JournalEncoder();
-  readonly #digest = new DecisionDigest();
   readonly #salt = randomBytes(16).toString('base64');
   #config: SchedulerConfig;
+  /** Of the last event. */
+  #at: MonoUs = 0;
   #events = 0;
+  #decisions = 0;
+  #lookAfter = 0;
   #sampleAfter = SAMPLE_EVENTS;
   #segment = 0;
   #segmentBytes = 0;
@@ -87,7 +91,7 @@ export class JournalRecorder extends DecisionSink {
     const { segments, bytesWritten, linesLost } = this.#options.store.counters();
     return {
       events: this.#events,
-      decisions: this.#digest.count,
+      decisions: this.#decisions,
       segments,
       bytesWritten,
       dropped: this.#dropped + linesLost,
@@ -97,14 +101,11 @@ export class JournalRecorder extends DecisionSink {
 
   /** Before it is applied: what ends the process is in the journal too. */
   event(event: SchedulerEvent, now: MonoUs): void {
-    // Between events, so that samples and heads tell of whole ones.
-    if (this.#events >= this.#sampleAfter) this.#sample();
-    this.#pace();
-    this.#digest.at = now;
+    if (this.#events >= this.#lookAfter) this.#look();
+    if (this.#cancelTimer === undefined) this.#arm();
+    this.#at = now;
     this.#events += 1;
-    if (event.kind === 'config') this.#config = event.config;
-    if (!this.#isRecording) this.#dropped += 1;
-    else this.#encoder.event(this.#salted(event), now);
+    if (!this.#isRecording || !this.#encoder.step(event, now)) this.#other(event, now);
   }
 
   learn(model: string, shape: RequestShape, usage: Usage): void {
@@ -117,10 +118,10 @@ export class JournalRecorder extends DecisionSink {
     if (this.#isRecording) this.#encoder.fingerprint(taskId, this.#saltOf(fingerprint));
   }
 
-  protected decide(kind: DecisionKind, taskId: TaskId, nodeId: NodeId, what: string): void {
-    this.#digest.add(kind, taskId, nodeId, what);
+  protected decide(decision: Decision): void {
+    this.#decisions += 1;
     if (!this.#isRecording) this.#dropped += 1;
-    else this.#encoder.decision(kind, taskId, nodeId, what);
+    else this.#encoder.decision(decision);
   }
 
   /** Resolves when everything that was recorded is written. */
@@ -128,7 +129,7 @@ export class JournalRecorder extends DecisionSink {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#cancelTimer?.();
-    const now = Math.max(this.#digest.at, this.#clock.nowUs());
+    const now = Math.max(this.#at, this.#clock.nowUs());
     if (this.#isRecording) {
       this.#sample();
       this.#encoder.close(now);
@@ -138,21 +139,29 @@ export class JournalRecorder extends DecisionSink {
     await this.#options.store.close();
   }
 
+  /** What is no step of a request, and all while nothing is recorded. */
+  #other(event: SchedulerEvent, now: MonoUs): void {
+    if (event.kind === 'config') this.#config = event.config;
+    if (!this.#isRecording) this.#dropped += 1;
+    else this.#encoder.other(this.#salted(event), now);
+  }
+
+  /** Between events, so that samples and heads tell of whole ones. */
+  #look(): void {
+    this.#lookAfter = this.#events + LOOK_EVENTS;
+    if (this.#events >= this.#sampleAfter) this.#sample();
+    if (this.#encoder.bytes >= BATCH_BYTES) this.#flush();
+  }
+
   #sample(): void {
     this.#sampleAfter = this.#events + SAMPLE_EVENTS;
     if (!this.#isRecording) return;
     this.#encoder.sample({
-      at: this.#digest.at,
+      at: this.#at,
       events: this.#events,
-      decisions: this.#digest.count,
-      hash: this.#digest.digest(),
+      decisions: this.#decisions,
       accounts: this.#scheduler.accounts(),
     });
-  }
-
-  #pace(): void {
-    if (this.#encoder.bytes >= BATCH_BYTES) this.#flush();
-    this.#arm();
   }
 
   #arm(): void {
@@ -186,7 +195,7 @@ export class JournalRecorder extends DecisionSink {
     const isFirst = this.#segment === 1;
     if (isFirst && !this.#options.store.nextSegment()) return;
     this.#isRecording = true;
-    const at = isFirst ? this.#clock.nowUs() : this.#digest.at;
+    const at = isFirst ? this.#clock.nowUs() : this.#at;
     this.#encoder.head({
       journal: 'spillway',
       format: JOURNAL_FORMAT,
@@ -198,8 +207,8 @@ export class JournalRecorder extends DecisionSink {
       config: this.#config,
       before: {
         events: this.#events,
-        decisions: this.#digest.count,
-        hash: this.#digest.digest(),
+        decisions: this.#decisions,
+        hash: this.#encoder.digest(),
         dropped: this.status().dropped,
       },
       ...(isFirst ? {} : { state: this.#state(at) }),

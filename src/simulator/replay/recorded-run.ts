@@ -4,7 +4,7 @@
  */
 import type { DurationUs, MonoUs, NodeId, Rate, TaskId, WallMs } from '../../base/units.ts';
 import type { SchedulerConfig } from '../../core/config/types.ts';
-import { type Decision, JournalDecoder, type JournalEntry } from '../../core/journal/index.ts';
+import { DECISION, type Decision, JournalDecoder, type JournalEntry } from '../../core/journal/index.ts';
 import type { TaskSpec } from '../../core/request/task.ts';
 import type { NodeMemory, NodeSpec, SchedulerEvent } from '../../core/scheduler/events.ts';
 import { createScheduler, SILENT_SINK } from '../../core/scheduler/index.ts';
@@ -202,8 +202,8 @@ class RunReader {
     this.#services.set(serviceKey(taskId, nodeId), { firstByteUs, wholeUs: this.#now - at });
   }
 
-  #decision({ kind, taskId, nodeId, what }: Decision): void {
-    if (kind === 'assign') {
+  #decision({ code, taskId, nodeId, what }: Decision): void {
+    if (code === DECISION.assign) {
       this.#attempts.set(taskId, { nodeId, at: this.#now, firstByteAt: -1 });
       const request = this.#requests.get(taskId);
       if (request !== undefined && request.assignedAt < 0) request.assignedAt = this.#now;
@@ -211,7 +211,7 @@ class RunReader {
       if (node === undefined) return;
       node.inflight += 1;
       node.inflightMax = Math.max(node.inflightMax, node.inflight);
-    } else if (kind === 'outcome') {
+    } else if (code === DECISION.outcome) {
       const request = this.#requests.get(taskId);
       if (request === undefined) return;
       request.end = what.split(' ', 1)[0] as string;

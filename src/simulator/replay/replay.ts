@@ -8,14 +8,16 @@
  */
 import type { MonoUs, NodeId, TaskId } from '../../base/units.ts';
 import {
+  DECISION,
+  DECISION_NAMES,
   type Decision,
   DecisionDigest,
-  type DecisionKind,
   DecisionSink,
   JournalDecoder,
   type JournalEntry,
   type JournalHead,
   type JournalSample,
+  textWord,
 } from '../../core/journal/index.ts';
 import type { Scheduler } from '../../core/scheduler/contract.ts';
 import type { SchedulerEvent } from '../../core/scheduler/events.ts';
@@ -88,9 +90,9 @@ class Collector extends DecisionSink {
     this.digest.at = at;
   }
 
-  protected decide(kind: DecisionKind, taskId: TaskId, nodeId: NodeId, what: string): void {
-    this.digest.add(kind, taskId, nodeId, what);
-    this.decisions.push({ kind, taskId, nodeId, what });
+  protected decide(decision: Decision): void {
+    this.digest.add(decision, textWord(decision.nodeId), textWord(decision.what));
+    this.decisions.push(decision);
   }
 }
 
@@ -202,7 +204,8 @@ class Replay {
     this.#isWhole = false;
     const isNext =
       this.#first !== undefined && head.run === this.#first.run && head.before.events === this.#events;
-    if (isNext && this.#because === '' && head.before.hash === this.#sink.digest.digest()) return true;
+    const isWhole = isNext && head.before.dropped === 0 && head.before.hash === this.#sink.digest.digest();
+    if (isWhole && this.#because === '') return true;
     if (this.#first === undefined) {
       this.#first = head;
       this.#lastAt = head.at;
@@ -255,9 +258,9 @@ class Replay {
   #apply(event: SchedulerEvent, at: MonoUs): readonly Decision[] {
     this.#sink.begin(at);
     this.#scheduler?.apply(event, at, this.#sink);
-    for (const { kind, taskId, nodeId } of this.#sink.decisions) {
-      if (kind === 'assign') this.#running.set(taskId, nodeId);
-      else if (kind === 'outcome') this.#fingerprints.delete(taskId);
+    for (const { code, taskId, nodeId } of this.#sink.decisions) {
+      if (code === DECISION.assign) this.#running.set(taskId, nodeId);
+      else if (code === DECISION.outcome) this.#fingerprints.delete(taskId);
     }
     if (event.kind === 'attempt-ended') this.#running.delete(event.taskId);
     return this.#sink.decisions;
@@ -268,12 +271,12 @@ class Replay {
     const isAttempt =
       event.kind === 'attempt-sent' || event.kind === 'attempt-first-byte' || event.kind === 'attempt-ended';
     if (!isAttempt || this.#running.has(event.taskId)) this.#apply(event, at);
-    for (const { kind, taskId, nodeId } of expected) {
-      if (kind === 'assign') {
+    for (const { code, taskId, nodeId } of expected) {
+      if (code === DECISION.assign) {
         this.#placements += 1;
         if (this.#running.get(taskId) === nodeId) this.#sameNode += 1;
       }
-      if (kind === 'outcome') this.#release(taskId, at);
+      if (code === DECISION.outcome) this.#release(taskId, at);
     }
   }
 
@@ -323,11 +326,14 @@ function orderedLike(order: object, values: object): object {
 
 function isSame(a: Decision | undefined, b: Decision | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
-  return a.kind === b.kind && a.taskId === b.taskId && a.nodeId === b.nodeId && a.what === b.what;
+  const isSameTask = a.code === b.code && a.taskId === b.taskId && a.nodeId === b.nodeId;
+  return isSameTask && a.what === b.what && a.number === b.number;
 }
 
 function told(decision: Decision | undefined): string {
   if (decision === undefined) return 'nothing';
-  const { kind, nodeId, what } = decision;
-  return [kind, nodeId, what].filter((part) => part !== '').join(' ');
+  const { code, nodeId, what, number } = decision;
+  return [DECISION_NAMES[code], nodeId, what, number === 0 ? '' : number]
+    .filter((part) => part !== '')
+    .join(' ');
 }
