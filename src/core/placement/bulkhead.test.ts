@@ -157,6 +157,26 @@ describe('a greatest share', () => {
     expect(to.permits.size, 'one of two slots is left to it').toBe(1);
   });
 
+  test('leaves a slower node outside of the group to who is kept out, where nobody else wants a faster one of the group', () => {
+    const of = world(CAPPED);
+    join(of, member('fast', 'a', { slots: 2 }));
+    const memory = { cordoned: false, draining: false, ejectedForUs: 0, ejections: 0 };
+    const rates = [{ model: '', rate: 0.1, observations: 50 }];
+    of.apply({ kind: 'node-registered', node: nodeSpec('slow'), memory: { ...memory, rates } });
+    of.apply({ kind: 'node-cordoned', nodeId: 'fast', cordoned: true });
+    send(of, 1, { tenant: 'z' });
+    of.apply({ kind: 'node-cordoned', nodeId: 'fast', cordoned: false });
+    of.advance(S);
+    send(of, 2, { tenant: 'x', workUs: 20 * S });
+    send(of, 3, { tenant: 'x', workUs: S });
+    send(of, 4, { tenant: 'z', workUs: S, deadlineAt: of.now + 5 * S });
+    expect([1, 2, 3, 4].map((id) => of.permits.get(id)?.nodeId)).toEqual(['slow', 'fast', undefined, 'fast']);
+    of.end(4, { kind: 'failed', failure: 'server-error', retryable: true });
+    expect(of.outcomes.has(4)).toBe(false);
+    of.end(1);
+    expect(of.runningOn('slow')).toEqual([3]);
+  });
+
   test('is explained with the share', () => {
     const to = world(CAPPED);
     join(to, member('n0', 'a', { slots: 2 }));

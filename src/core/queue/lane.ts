@@ -14,6 +14,7 @@ import { KeyedHeap } from '../../base/keyed-heap.ts';
 import type { MonoUs, Rate, RefUs } from '../../base/units.ts';
 import type { LaneDrain } from '../overload/evidence.ts';
 import type { ModelLadder } from '../overload/model-ladder.ts';
+import type { NodeGroup } from '../placement/bulkhead.ts';
 import type { Pool } from '../placement/pool.ts';
 import { DeadlineRows } from './deadline-heap.ts';
 import type { ClassRecord, Flow, ServedCounter } from './flow.ts';
@@ -82,8 +83,12 @@ export class Lane {
   workUs: RefUs = 0;
   /** Fairness between lanes that share a node: served work over the weight of the classes waiting. */
   laneTag = 0;
-  /** Nodes no faster than this were declined by those who wait, and need not be offered before that instant. */
+  /**
+   * Nodes of the group, or of none, that are no faster than this were declined by those who wait, and need not be offered before
+   * that instant. Whom a share keeps from the group was not asked, and may take a node outside of it.
+   */
   declinedRate: Rate = 0;
+  declinedGroup: NodeGroup | null = null;
   declinedUntil: MonoUs = 0;
   /** Unless more waits than this: then a longer loss can be afforded. */
   declinedWorkUs: RefUs = 0;

@@ -458,17 +458,22 @@ function recheckAt(state: SchedulerState, lane: Lane, at: MonoUs): void {
  * who comes new is asked anyway.
  */
 function decline(state: SchedulerState, lane: Lane, node: NodeRecord): void {
-  if (state.now >= lane.declinedUntil || lane.workUs > lane.declinedWorkUs) lane.declinedRate = 0;
+  const isOther = node.group !== lane.declinedGroup;
+  if (isOther || state.now >= lane.declinedUntil || lane.workUs > lane.declinedWorkUs) lane.declinedRate = 0;
   if (lane.declinedRate === 0) {
     lane.declinedUntil = state.now + DECLINED_US;
     lane.declinedWorkUs = lane.workUs * DECLINED_GROWTH;
+    lane.declinedGroup = node.group;
   }
   lane.declinedRate = Math.max(lane.declinedRate, node.nextRate);
 }
 
 function isDeclined(state: SchedulerState, lane: Lane, node: NodeRecord): boolean {
   return (
-    node.nextRate <= lane.declinedRate && state.now < lane.declinedUntil && lane.workUs <= lane.declinedWorkUs
+    node.nextRate <= lane.declinedRate &&
+    state.now < lane.declinedUntil &&
+    lane.workUs <= lane.declinedWorkUs &&
+    node.group === lane.declinedGroup
   );
 }
 
