@@ -8,25 +8,34 @@ export class DecisionHash {
 
   /** All three are whole numbers below 2^53. */
   add(kind: number, subject: number, instant: number): void {
-    this.addWord(kind);
-    this.addWord(subject);
-    this.addInstant(instant);
-  }
-
-  /** A whole number below 2^53. */
-  addInstant(instant: number): void {
-    this.addWord(instant);
-    this.addWord(Math.floor(instant / 4_294_967_296));
+    this.#mix(kind);
+    this.#mix(subject);
+    this.#mix(instant);
+    this.#mix(Math.floor(instant / 4_294_967_296));
   }
 
   /** Adds a name, by its characters and its length. */
   addText(text: string): void {
-    for (let at = 0; at < text.length; at++) this.addWord(text.charCodeAt(at));
-    this.addWord(text.length);
+    for (let at = 0; at < text.length; at++) this.#mix(text.charCodeAt(at));
+    this.#mix(text.length);
   }
 
-  /** The lowest 32 bits of a whole number. */
-  addWord(value: number): void {
+  /** Adds whole numbers by their lowest 32 bits. In one go, since each of them waits for the one before. */
+  addWords(words: Float64Array): void {
+    let low = this.#low;
+    let high = this.#high;
+    for (let at = 0; at < words.length; at++) {
+      let mixed = Math.imul(low ^ (words[at] as number), 0x85ebca6b);
+      mixed ^= mixed >>> 13;
+      low = Math.imul(mixed, 0xc2b2ae35) ^ (mixed >>> 16);
+      high = Math.imul(high ^ mixed, 0x9e3779b1) + low;
+      high ^= high >>> 15;
+    }
+    this.#low = low;
+    this.#high = high;
+  }
+
+  #mix(value: number): void {
     let mixed = Math.imul(this.#low ^ value, 0x85ebca6b);
     mixed ^= mixed >>> 13;
     this.#low = Math.imul(mixed, 0xc2b2ae35) ^ (mixed >>> 16);

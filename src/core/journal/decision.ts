@@ -93,11 +93,14 @@ export function textWord(text: string): number {
   return word;
 }
 
-/** The hash of all decisions so far. */
+const WORDS = 7;
+const HIGH = 2 ** 32;
+
+/** The hash of all decisions so far, each with its instant. */
 export class DecisionDigest {
   readonly #hash = new DecisionHash();
+  readonly #words = new Float64Array(WORDS);
   #count = 0;
-  #hashedAt: MonoUs = -1;
 
   /** Decisions so far. */
   get count(): number {
@@ -109,17 +112,16 @@ export class DecisionDigest {
 
   /** `node` and `what` as `textWord` has them. */
   add({ code, taskId, number }: Omit<Decision, 'nodeId' | 'what'>, node: number, what: number): void {
-    const hash = this.#hash;
+    const words = this.#words;
+    words[0] = code;
+    words[1] = taskId;
+    words[2] = this.at;
+    words[3] = Math.floor(this.at / HIGH);
+    words[4] = node;
+    words[5] = what;
+    words[6] = number;
+    this.#hash.addWords(words);
     this.#count += 1;
-    if (this.at !== this.#hashedAt) {
-      this.#hashedAt = this.at;
-      hash.addInstant(this.at);
-    }
-    hash.addWord(code);
-    hash.addWord(taskId);
-    hash.addWord(node);
-    hash.addWord(what);
-    hash.addWord(number);
   }
 
   digest(): string {

@@ -233,7 +233,9 @@ export class JournalEncoder {
   }
 
   #plain(count: number): void {
-    for (let left = count; left > 0; left--) this.#out.number(this.#take());
+    const from = this.#cell;
+    this.#cell = from + count;
+    this.#out.numbers(this.#rows.cells, from, this.#cell);
   }
 
   #endWith(json: string): void {

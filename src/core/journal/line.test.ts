@@ -29,6 +29,7 @@ describe('LineWriter and LineReader', () => {
           for (const [value, base] of pairs) {
             writer.number(value);
             writer.since(value, base);
+            writer.numbers(Float64Array.of(1, value, base), 1, 3);
           }
           if (words !== null) writer.json(exactJson([words, Number.NEGATIVE_INFINITY]));
           writer.end();
@@ -38,6 +39,7 @@ describe('LineWriter and LineReader', () => {
           for (const [value, base] of pairs) {
             expect(sameNumber(reader.number())).toBe(sameNumber(value));
             expect(sameNumber(reader.since(base))).toBe(sameNumber(value));
+            expect([reader.number(), reader.number()].map(sameNumber)).toEqual([value, base].map(sameNumber));
           }
           if (words !== null) expect(reader.json()).toEqual([words, Number.NEGATIVE_INFINITY]);
           reader.end();

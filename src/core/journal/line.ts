@@ -61,6 +61,28 @@ export class LineWriter {
     this.#length = at;
   }
 
+  /** Several of them, in one go: a call costs as much as a number. */
+  numbers(values: Float64Array, from: number, to: number): void {
+    const bytes = this.#bytes;
+    let at = this.#length;
+    for (let index = from; index < to; index++) {
+      const value = values[index] as number;
+      let rest = value | 0;
+      if (rest !== value || rest < 0) {
+        this.#length = at;
+        this.#other(value);
+        at = this.#length;
+        continue;
+      }
+      while (rest >= MORE) {
+        bytes[at++] = DIGIT + MORE + (rest & (MORE - 1));
+        rest >>= BITS;
+      }
+      bytes[at++] = DIGIT + rest;
+    }
+    this.#length = at;
+  }
+
   /** Exact, whatever both are. */
   since(value: number, base: number): void {
     const since = value - base;
