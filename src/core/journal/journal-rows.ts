@@ -14,7 +14,7 @@ import type { Decision } from './decision.ts';
 import { FLAG, FORM, LETTER, TOLD } from './format.ts';
 import { exactJson } from './line.ts';
 
-/** Some 90 requests: their lines are made in a quarter of a millisecond. */
+/** Some 80 requests: their lines are made in a quarter of a millisecond. */
 const CELLS_MAX = 4_096;
 /** No more names than these are told at once. */
 export const TEXTS_MAX = 1_024;

@@ -1,6 +1,6 @@
 /**
  * A line of a journal: a letter, numbers, and at its end one JSON value where it has something that is no number. A busy gateway
- * writes some eighty numbers per request, so they are written as bytes at once, five bits to a character, the lowest first:
+ * writes some fifty numbers per request, so they are written as bytes at once, five bits to a character, the lowest first:
  *
  *   0 to 31            one character of the 32 from `0` on
  *   more               characters of the 32 from `P` on, and one of those at last
