@@ -5,6 +5,7 @@ const CORE = 'src/core';
 const PLACEMENT = `${CORE}/placement/placement.test.ts`;
 const PREFIXES = `${CORE}/scheduler/prefixes.test.ts`;
 const SCENARIOS = 'test/scenarios/scenarios.test.ts';
+const LAST_CHANCE = `${CORE}/scheduler/last-chance.test.ts`;
 const FEASIBILITY = `${CORE}/admission/feasibility.test.ts`;
 const RESIDENCY = `${CORE}/placement/residency.test.ts`;
 
@@ -22,10 +23,46 @@ export const PLACEMENT_MUTANTS: readonly Mutant[] = [
     name: 'step-over-a-size-with-its-late-head',
     invariant: 0,
     file: `${CORE}/scheduler/dispatch.ts`,
-    original: 'if (loss === Number.POSITIVE_INFINITY) sortOut(state, task, node);',
-    mutated: 'if (!mayRunOn(state, task, node)) sortOut(state, task, node);',
+    original: 'if (loss === Number.POSITIVE_INFINITY) sortOut(state, lane, task, node);',
+    mutated: 'if (!mayRunOn(state, task, node)) sortOut(state, lane, task, node);',
     killer: SCENARIOS,
     titles: 'scenario > late-head.txt',
+  },
+  {
+    name: 'step-over-who-is-in-time-with-the-late',
+    invariant: 0,
+    file: `${CORE}/scheduler/dispatch.ts`,
+    original: '(meetsWithMargin(state, lane, at) ? 0 : 1)',
+    mutated: '(meetsWithMargin(state, lane, at) ? 1 : 1)',
+    killer: LAST_CHANCE,
+    titles: 'it does not wait behind one of its tenant and size',
+  },
+  {
+    name: 'let-the-last-chance-pass',
+    invariant: 0,
+    file: `${CORE}/scheduler/dispatch.ts`,
+    original: 'if (lastAt > state.now) at =',
+    mutated: 'if (lastAt < state.now) at =',
+    killer: LAST_CHANCE,
+    titles: 'a task whose share is used up meanwhile starts',
+  },
+  {
+    name: 'decline-past-the-last-chance',
+    invariant: 0,
+    file: `${CORE}/scheduler/dispatch.ts`,
+    original: '  lane.declinedUntil = Math.min(lane.declinedUntil, chanceAt);\n',
+    mutated: '',
+    killer: LAST_CHANCE,
+    titles: 'it starts there though the node was declined',
+  },
+  {
+    name: 'bound-a-model-by-what-little-shows',
+    invariant: 0,
+    file: `${CORE}/placement/choose.ts`,
+    original: 'if (!pool.mixesModels && leastUs',
+    mutated: 'if (leastUs',
+    killer: PLACEMENT,
+    titles: 'the head of a line > starts on the one node in time',
   },
   {
     name: 'wait-for-ever-beside-an-idle-node',

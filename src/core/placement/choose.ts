@@ -151,7 +151,8 @@ export function choose(pools: readonly Pool[], task: TaskRecord, context: Choose
 /**
  * For where the best node with room would miss the deadline, by a swap's price, a kept prompt, an unproven node's rank or a
  * tie: puts in its place the best of those that would not, if there is one, and tells whether there is. A node is in time
- * that needs no more than `leftUs`. Costs a comparison per bucket where none is fast enough.
+ * that needs no more than `leftUs`. Costs a comparison per bucket where none is fast enough; of nodes with several models each
+ * bucket is searched, since a model may run faster than its node does on the whole by more than is known yet.
  */
 export function chooseInTime(
   pools: readonly Pool[],
@@ -168,7 +169,7 @@ export function chooseInTime(
     const residents = context.config.placement.swapMs > 0 ? pool.residentsOf(task.spec.model) : undefined;
     if (residents !== undefined) considerInTime(residents, leftUs, comparison);
     for (const bucket of pool.buckets) {
-      if (leastUs / (bucket.speedMax * pool.modelSpread) > leftUs) break;
+      if (!pool.mixesModels && leastUs / bucket.speedMax > leftUs) break;
       considerInTime(bucket, leftUs, comparison);
     }
   }

@@ -172,6 +172,25 @@ describe('the head of a line', () => {
     expect(checked.runningOn('special')).toEqual([1]);
   });
 
+  test('starts on the one node in time, which is slow over all models and known by a few tasks to be fast at its own', () => {
+    const checked = new CheckedScheduler(defaultSchedulerConfig());
+    const memory = { cordoned: false, draining: false, ejectedForUs: 0, ejections: 0 };
+    const overall = { model: '', rate: 1, observations: 50 };
+    checked.apply({
+      kind: 'node-registered',
+      node: nodeSpec('special', { models: [{ model: 'm' }, { model: 'other' }] }),
+      memory: { ...memory, rates: [overall, { model: 'm', rate: 50, observations: 3 }] },
+    });
+    checked.apply({
+      kind: 'node-registered',
+      node: nodeSpec('plain'),
+      memory: { ...memory, rates: [{ ...overall, rate: 10 }] },
+    });
+    checked.advance(S);
+    checked.submit(taskSpec(1, { workUs: 10 * S, deadlineAt: 1.5 * S, deadlineWished: true }));
+    expect(checked.runningOn('special')).toEqual([1]);
+  });
+
   test('of a configured model without a node is told that a retry can help', () => {
     const checked = new CheckedScheduler(
       defaultSchedulerConfig({ models: [{ id: 'm', aliases: [], profile: { kind: 'generic', meanMs: 1 } }] }),

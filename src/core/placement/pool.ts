@@ -109,6 +109,8 @@ export class Pool {
   roomySeats = 0;
   /** How much faster than its node's speed any single model was seen to run; 1 where nodes serve one model. */
   modelSpread = 1;
+  /** Whether a node of it serves several models: then speed over all of them does not bound that of one. */
+  mixesModels = false;
   typicalWorkUs: RefUs = 1_000_000;
   /** When an idle node may next be explored; the search goes on where it stopped. */
   exploreAt: MonoUs = 0;
@@ -158,6 +160,7 @@ export class Pool {
   join(node: NodeRecord): Seat {
     const seat = new Seat(node, this);
     this.seats.add(seat);
+    this.mixesModels ||= !node.isSingleModel;
     this.modelSpread = Math.max(this.modelSpread, node.modelSpread);
     return seat;
   }

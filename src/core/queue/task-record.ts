@@ -66,7 +66,7 @@ export class TaskRecord extends TaskNumbers {
   runningIndex = -1;
   attempts = 0;
   triedNodes: NodeId[] | null = null;
-  /** The speed class of the fastest node that was free while it waited and was none for it; 0 when none was. */
+  /** Twice the speed class of the fastest node that was free while it waited and was none for it, and 1 more if it was late there; 0 when none was. */
   speedFloor = 0;
   brokenNodes = 0;
   /** The task for which it is asked to give its place, while its abort is under way; once in its life. */

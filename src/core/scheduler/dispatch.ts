@@ -52,6 +52,8 @@ const EXPLORING_WORK_MAX = 1.1;
 const NEGLIGIBLE_LOSS = 1 / 4;
 /** Nodes that are told apart where retried tasks are filed. */
 const TRIED_ORDERS = 65_535;
+/** Speed classes of nodes that are none for a task, each in two kinds; see `floorAt`. */
+const FLOOR_MAX = 2 * SPEED_CLASS_MAX + 1;
 
 export function hasRoom(lane: Lane): boolean {
   for (const pool of lane.pools) if (pool.roomySeats > 0) return true;
@@ -97,8 +99,8 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
       assign(state, lane, task, node);
       continue;
     }
-    if (loss === Number.POSITIVE_INFINITY) sortOut(state, task, node);
-    hold(state, lane, task);
+    if (loss === Number.POSITIVE_INFINITY) sortOut(state, lane, task, node);
+    hold(state, lane, task, node);
     if (!loads && loss <= affordableUs(state, lane, task, node)) heldMax = Math.min(heldMax, COMPARED_MIN);
   }
   while (hasRoomFor(lane, node) && releaseTo(state, lane, node));
@@ -120,8 +122,8 @@ function offerToClaimants(state: SchedulerState, lane: Lane, node: NodeRecord): 
         if (task === null || group.shutsOut(task)) break;
         if (evictIfShut(state, task)) continue;
         if (!placeOrWait(state, lane, task)) continue;
-        if (!isSurelyFor(state, task, node)) sortOut(state, task, node);
-        hold(state, lane, task);
+        if (!isSurelyFor(state, task, node)) sortOut(state, lane, task, node);
+        hold(state, lane, task, node);
       }
     }
   }
@@ -146,8 +148,8 @@ function passOver(state: SchedulerState, lane: Lane): boolean {
     if (evictIfShut(state, task)) continue;
     if (!placeOrWait(state, lane, task)) continue;
     const offered = state.choice.roomy?.node ?? null;
-    if (offered === null || !isSurelyFor(state, task, offered)) sortOut(state, task, offered);
-    hold(state, lane, task);
+    if (offered === null || !isSurelyFor(state, task, offered)) sortOut(state, lane, task, offered);
+    hold(state, lane, task, offered);
   }
   while (held.size > 0 && hasRoom(lane)) {
     choose(lane.pools, held.task(0), state.context, state.choice);
@@ -196,7 +198,7 @@ export function dispatchArrival(state: SchedulerState, lane: Lane, task: TaskRec
   if (choice.roomy === null) return;
   if (shouldStart(state, lane, task)) return assign(state, lane, task, choice.roomy.node);
   held.clear();
-  held.push(task, choice.busyDoneAt);
+  held.push(task, choice.busyDoneAt, choice.roomy.node);
   if (releaseTo(state, lane, choice.roomy.node)) return;
   bookWait(state, lane, task);
   scheduleRecheck(state, lane);
@@ -256,8 +258,8 @@ function takeOrWait(state: SchedulerState, lane: Lane, task: TaskRecord, node: N
 }
 
 /** Steps over a task that waits for the busy node of the choice, and with it over those of its kind; see `sortOut`. */
-function hold(state: SchedulerState, lane: Lane, task: TaskRecord): void {
-  state.held.push(task, state.choice.busyDoneAt);
+function hold(state: SchedulerState, lane: Lane, task: TaskRecord, offered: NodeRecord | null): void {
+  state.held.push(task, state.choice.busyDoneAt, offered);
   bookWait(state, lane, task);
   lane.hold(task);
 }
@@ -266,11 +268,20 @@ function hold(state: SchedulerState, lane: Lane, task: TaskRecord): void {
  * What is offered is none for the task, since it has failed there or waited too long. Others of its size may take it: they are
  * not to be stepped over with it, or they idle the node and are as late in turn.
  */
-function sortOut(state: SchedulerState, task: TaskRecord, offered: NodeRecord | null): void {
+function sortOut(state: SchedulerState, lane: Lane, task: TaskRecord, offered: NodeRecord | null): void {
   const { triedNodes } = task;
-  const offeredClass = offered === null ? SPEED_CLASS_MAX : speedClassOf(offered);
-  const floor = triedNodes === null ? offeredClass : SPEED_CLASS_MAX + triedMark(state, triedNodes);
+  const offeredFloor = offered === null ? FLOOR_MAX : floorAt(state, lane, { task, node: offered });
+  const floor = triedNodes === null ? offeredFloor : FLOOR_MAX + triedMark(state, triedNodes);
   if (floor > task.speedFloor) (task.laneFlow as LaneFlow).raiseSpeedFloor(task, floor);
+}
+
+/** Who would be late there is told apart from who would most likely be in time, and may take the node once nothing better is left to it. */
+function floorAt(
+  state: SchedulerState,
+  lane: Lane,
+  at: { readonly task: TaskRecord; readonly node: NodeRecord },
+): number {
+  return 2 * speedClassOf(at.node) + (meetsWithMargin(state, lane, at) ? 0 : 1);
 }
 
 /** Tells apart where tasks have failed, by the first two nodes: who failed elsewhere may take what this one may not. Grows with each. */
@@ -438,14 +449,35 @@ export function meetsDeadline(
   return startAt + deadlineServiceUs(node, task, state.context) * marginOf(state) <= task.deadlineAt;
 }
 
-/** Lets the lane be looked at again when the first of the held tasks should be done, or soon. */
+/**
+ * Lets the lane be looked at again when the first of the held tasks should be done, or soon; and while each of them can still
+ * start on the node with room that it did not take. What it waits for may be out of its reach by then, by a share or by work that
+ * takes longer than predicted, of which nobody tells it.
+ */
 function scheduleRecheck(state: SchedulerState, lane: Lane): void {
   const { held } = state;
   if (held.size === 0 || lane.tasks === 0 || !hasRoom(lane)) return;
   let expectedAt = Number.POSITIVE_INFINITY;
   for (let index = 0; index < held.size; index++) expectedAt = Math.min(expectedAt, held.doneAt(index));
   const waitUs = Math.min(RECHECK_US_MAX, Math.max(RECHECK_US_MIN, expectedAt - state.now));
-  recheckAt(state, lane, state.now + Math.round(waitUs));
+  const chanceAt = lastChanceAt(state, lane);
+  lane.declinedUntil = Math.min(lane.declinedUntil, chanceAt);
+  recheckAt(state, lane, Math.min(chanceAt, state.now + Math.round(waitUs)));
+}
+
+/** When the first of the held tasks has its last chance to start on the node with room that it did not take. O(held x pools). */
+function lastChanceAt(state: SchedulerState, lane: Lane): MonoUs {
+  const { held } = state;
+  let at = Number.POSITIVE_INFINITY;
+  for (let index = 0; index < held.size; index++) {
+    const [task, node] = [held.task(index), held.offered(index)];
+    if (node === null || !mayRunOn(state, task, node)) continue;
+    const neededUs = deadlineServiceUs(node, task, state.context) * marginFor(state, lane, task);
+    // Whole, or it would be late by the rounding.
+    const lastAt = Math.floor(task.deadlineAt - neededUs);
+    if (lastAt > state.now) at = Math.min(at, lastAt);
+  }
+  return at;
 }
 
 function recheckAt(state: SchedulerState, lane: Lane, at: MonoUs): void {
