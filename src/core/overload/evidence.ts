@@ -17,23 +17,18 @@ const PRESSURE_MAX = 4;
 
 export interface QueueEvidence {
   /** The greater of the two ratios; from 1 on the queue is too long. */
-  readonly pressure: number;
+  pressure: number;
   /** Of the class that presses most: how long its waiting work takes at its share, and how long it may. */
-  readonly className: string;
-  readonly drainUs: DurationUs;
-  readonly targetUs: DurationUs;
-  readonly depth: number;
-  readonly depthMax: number;
+  className: string;
+  drainUs: DurationUs;
+  targetUs: DurationUs;
+  depth: number;
+  depthMax: number;
 }
 
-export const NO_QUEUE: QueueEvidence = Object.freeze({
-  pressure: 0,
-  className: '',
-  drainUs: 0,
-  targetUs: 0,
-  depth: 0,
-  depthMax: 0,
-});
+export function noQueue(): QueueEvidence {
+  return { pressure: 0, className: '', drainUs: 0, targetUs: 0, depth: 0, depthMax: 0 };
+}
 
 /** How long a lane's classes take: the same for all models whose tasks wait there, so it is worked out once per round of samples. */
 export interface LaneDrain {
@@ -52,40 +47,47 @@ export interface QueueTargets {
   readonly round: number;
 }
 
-/** How long the queues of the lanes are. O(lanes x classes). */
-export function queueEvidence(
+/** Finds how long the queues of the lanes are, and tells it in `found`. O(lanes x classes). */
+export function lookAtQueues(
   lanes: readonly Lane[],
   targets: QueueTargets,
   config: LadderConfig,
-): QueueEvidence {
-  let worst: LaneEvidence = NO_QUEUE;
+  found: QueueEvidence,
+): void {
+  found.pressure = 0;
+  found.className = '';
+  found.drainUs = 0;
+  found.targetUs = 0;
   let depth = 0;
   for (const lane of lanes) {
     if (lane.tasks === 0) continue;
     depth += lane.tasks;
-    const found = laneEvidence(lane, targets, config);
-    if (found.pressure > worst.pressure) worst = found;
+    lookAtLane(lane, targets, config, found);
   }
-  const depthMax = depth < config.depthMax ? config.depthMax : depthLimit(lanes, config);
-  const pressure = Math.min(PRESSURE_MAX, Math.max(worst.pressure, depth / depthMax));
-  const { className, drainUs, targetUs } = worst;
-  return { pressure, className, drainUs, targetUs, depth, depthMax };
+  found.depth = depth;
+  found.depthMax = depth < config.depthMax ? config.depthMax : depthLimit(lanes, config);
+  found.pressure = Math.min(PRESSURE_MAX, Math.max(found.pressure, depth / found.depthMax));
 }
 
-type LaneEvidence = Pick<QueueEvidence, 'pressure' | 'className' | 'drainUs' | 'targetUs'>;
-
-function laneEvidence(lane: Lane, { gatesUs, round }: QueueTargets, config: LadderConfig): LaneEvidence {
+function lookAtLane(
+  lane: Lane,
+  { gatesUs, round }: QueueTargets,
+  config: LadderConfig,
+  found: QueueEvidence,
+): void {
   const { drainsUs, floorUs } = drainOf(lane, round);
-  let worst: LaneEvidence = NO_QUEUE;
   for (const laneClass of lane.classes) {
     if (laneClass.tasks === 0) continue;
     const { index, config: classConfig } = laneClass.classRecord;
     const drainUs = drainsUs[index] as DurationUs;
     const targetUs = Math.max(floorUs, (gatesUs[index] ?? 0) * config.queueRatioMax);
     const pressure = drainUs / targetUs;
-    if (pressure > worst.pressure) worst = { pressure, className: classConfig.name, drainUs, targetUs };
+    if (pressure <= found.pressure) continue;
+    found.pressure = pressure;
+    found.className = classConfig.name;
+    found.drainUs = drainUs;
+    found.targetUs = targetUs;
   }
-  return worst;
 }
 
 function drainOf(lane: Lane, round: number): LaneDrain {

@@ -14,7 +14,7 @@ import { ByNumber } from '../../base/by-number.ts';
 import type { DurationUs, ModelId, MonoUs } from '../../base/units.ts';
 import type { GateMode, LadderConfig, SchedulerConfig } from '../config/types.ts';
 import type { Lane } from '../queue/lane.ts';
-import { memoryEvidence, queueEvidence } from './evidence.ts';
+import { lookAtQueues, memoryEvidence, noQueue } from './evidence.ts';
 import { type LadderStage, ModelLadder } from './model-ladder.ts';
 
 const SAMPLE_US: DurationUs = 500_000;
@@ -127,10 +127,11 @@ export class Ladder {
     if (this.override !== null && now >= this.override.until) this.override = null;
     let isQuiet = this.override === null;
     const round = ++this.#rounds;
+    const queue = noQueue();
     for (const ladder of this.models.values()) {
       dropGone(ladder.lanes);
       const memoryUse = this.#readsMemory ? memoryEvidence(ladder.lanes, now) : undefined;
-      const queue = queueEvidence(ladder.lanes, { gatesUs: ladder.gatesUs, round }, this.#config);
+      lookAtQueues(ladder.lanes, { gatesUs: ladder.gatesUs, round }, this.#config, queue);
       const hasMoved = ladder.sample({ memoryUse, queue }, now, this.#config);
       if (hasMoved && this.onStage !== null) this.onStage(ladder.model, ladder.stage);
       isQuiet &&= ladder.isQuiet && queue.depth === 0;

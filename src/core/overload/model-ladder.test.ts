@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { S } from '../../../test/support/specs.ts';
 import { DEFAULT_LADDER } from '../config/defaults.ts';
-import { NO_QUEUE } from './evidence.ts';
+import { noQueue } from './evidence.ts';
 import { ModelLadder } from './model-ladder.ts';
 
 const CALM = { memoryUse: undefined, pressure: 0 };
@@ -18,7 +18,7 @@ class Run {
   samples(seconds: number, of: typeof CALM | typeof FULL, each?: () => void): this {
     for (let i = 0; i < seconds * 2; i++) {
       each?.();
-      const sample = { memoryUse: of.memoryUse, queue: { ...NO_QUEUE, pressure: of.pressure } };
+      const sample = { memoryUse: of.memoryUse, queue: { ...noQueue(), pressure: of.pressure } };
       if (this.ladder.sample(sample, this.now, DEFAULT_LADDER))
         this.changes.push([this.now / S, this.ladder.stage]);
       this.now += S / 2;

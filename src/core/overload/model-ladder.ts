@@ -13,12 +13,13 @@
  * Every stage is a lease: evidence renews it, and without evidence it ends by itself and the stage below begins with a
  * lease of its own. Nothing needs completed work to leave.
  */
+import { NumberRows } from '../../base/number-rows.ts';
 import type { DurationUs, ModelId, MonoUs } from '../../base/units.ts';
 import type { LadderConfig } from '../config/types.ts';
 import type { Lane } from '../queue/lane.ts';
-import { DeadlineWindow } from './deadline-window.ts';
-import { NO_QUEUE, type QueueEvidence } from './evidence.ts';
-import { type Thresholds, Trigger } from './trigger.ts';
+import { DeadlineWindow, WINDOW_WIDTH } from './deadline-window.ts';
+import type { QueueEvidence } from './evidence.ts';
+import { type Thresholds, Trigger, TRIGGER_WIDTH } from './trigger.ts';
 
 export type LadderStage = 0 | 1 | 2 | 3;
 
@@ -59,27 +60,37 @@ function boundsOf(config: LadderConfig): Bounds {
   };
 }
 
+/** Places in the row of a model: what every sample reads and writes lies side by side. */
+const SINCE = 0;
+const EXPIRES_AT = 1;
+const PRESSURE = 2;
+/** What the last sample found waiting. */
+const DRAIN_US = 3;
+const TARGET_US = 4;
+const DEPTH = 5;
+const DEPTH_MAX = 6;
+const TRIGGERS = 7;
+const WINDOWS = TRIGGERS + 3 * TRIGGER_WIDTH;
+const ROWS: NumberRows = new NumberRows(WINDOWS + 2 * WINDOW_WIDTH);
+
 export class ModelLadder {
   readonly model: ModelId;
   stage: LadderStage = 0;
-  /** When this stage began. */
-  since: MonoUs = 0;
-  /** When it ends unless evidence renews it; Infinity at stage 0. */
-  expiresAt: MonoUs = Number.POSITIVE_INFINITY;
-  readonly memory: Trigger = new Trigger();
-  readonly queue: Trigger = new Trigger();
-  readonly misses: Trigger = new Trigger();
-  readonly window: DeadlineWindow = new DeadlineWindow();
-  readonly #firstClass: DeadlineWindow = new DeadlineWindow();
+  readonly #cells: Float64Array;
+  readonly #at: number;
+  readonly memory: Trigger;
+  readonly queue: Trigger;
+  readonly misses: Trigger;
+  readonly window: DeadlineWindow;
+  readonly #firstClass: DeadlineWindow;
   #isFirstClassFine = false;
   /** Lanes in which tasks of the model were laid. */
   readonly lanes: Lane[] = [];
   /** Set when it was dropped at the bound on ladders: whoever still refers to it asks anew. */
   isForgotten = false;
-  /** What the last sample found waiting. */
-  lastQueue: QueueEvidence = NO_QUEUE;
+  /** Of the class that pressed most at the last sample. */
+  #className = '';
   #evidence: string | null = null;
-  #pressure = 0;
   /** Worked out anew when the configuration changes. */
   #bounds: Bounds | null = null;
   /** By class: what the gate per flow lets wait, for the deadlines that come; a slow mean. */
@@ -87,17 +98,61 @@ export class ModelLadder {
   readonly #arrived: number[] = [];
 
   constructor(model: ModelId) {
+    const { cells, at } = ROWS.next();
+    const trigger = (index: number): Trigger =>
+      new Trigger({ cells, at: at + TRIGGERS + index * TRIGGER_WIDTH });
+    const window = (index: number): DeadlineWindow =>
+      new DeadlineWindow({ cells, at: at + WINDOWS + index * WINDOW_WIDTH });
     this.model = model;
+    this.#cells = cells;
+    this.#at = at;
+    this.memory = trigger(0);
+    this.queue = trigger(1);
+    this.misses = trigger(2);
+    this.window = window(0);
+    this.#firstClass = window(1);
+    cells[at + EXPIRES_AT] = Number.POSITIVE_INFINITY;
+  }
+
+  /** When this stage began. */
+  get since(): MonoUs {
+    return this.#cells[this.#at + SINCE] as number;
+  }
+
+  /** When it ends unless evidence renews it; Infinity at stage 0. */
+  get expiresAt(): MonoUs {
+    return this.#cells[this.#at + EXPIRES_AT] as number;
+  }
+
+  /** What the last sample found waiting. */
+  get lastQueue(): Omit<QueueEvidence, 'pressure'> {
+    const cells = this.#cells;
+    const at = this.#at;
+    return {
+      className: this.#className,
+      drainUs: cells[at + DRAIN_US] as number,
+      targetUs: cells[at + TARGET_US] as number,
+      depth: cells[at + DEPTH] as number,
+      depthMax: cells[at + DEPTH_MAX] as number,
+    };
   }
 
   /** Takes a sample of the evidence and moves by one stage at most. Returns whether the stage changed. */
-  sample(sample: Sample, now: MonoUs, config: LadderConfig): boolean {
-    this.lastQueue = sample.queue;
-    this.#pressure += PRESSURE_STEP * (sample.queue.pressure - this.#pressure);
+  sample({ memoryUse, queue: found }: Sample, now: MonoUs, config: LadderConfig): boolean {
+    const cells = this.#cells;
+    const at = this.#at;
+    this.#className = found.className;
+    cells[at + DRAIN_US] = found.drainUs;
+    cells[at + TARGET_US] = found.targetUs;
+    cells[at + DEPTH] = found.depth;
+    cells[at + DEPTH_MAX] = found.depthMax;
+    const before = cells[at + PRESSURE] as number;
+    const pressure = before + PRESSURE_STEP * (found.pressure - before);
+    cells[at + PRESSURE] = pressure;
     if (this.#bounds?.of !== config) this.#bounds = boundsOf(config);
     const { memory, queue, misses } = this.#bounds;
-    this.memory.observe(sample.memoryUse, now, memory);
-    this.queue.observe(this.#pressure, now, queue);
+    this.memory.observe(memoryUse, now, memory);
+    this.queue.observe(pressure, now, queue);
     this.misses.observe(this.#burn(now), now, misses);
     this.#isFirstClassFine = keepsDeadlines(this.#firstClass, config.missRatioMax, now);
     const hasMoved = this.#move(now, config);
@@ -132,7 +187,8 @@ export class ModelLadder {
 
   /** Nothing is raised, lit or turning: samples would say the same until somebody waits again. */
   get isQuiet(): boolean {
-    return this.stage === 0 && this.queue.isQuiet && this.memory.isQuiet && this.#pressure < 0.01;
+    const pressure = this.#cells[this.#at + PRESSURE] as number;
+    return this.stage === 0 && this.queue.isQuiet && this.memory.isQuiet && pressure < 0.01;
   }
 
   /** The stage that the evidence of now asks for. */
@@ -156,7 +212,7 @@ export class ModelLadder {
 
   #move(now: MonoUs, config: LadderConfig): boolean {
     const { wanted, stage } = this;
-    if (wanted >= stage && stage > 0) this.expiresAt = now + leaseUs(stage, config);
+    if (wanted >= stage && stage > 0) this.#cells[this.#at + EXPIRES_AT] = now + leaseUs(stage, config);
     if (wanted > stage) {
       if (stage > 0 && now - this.since < STEP_UP_US) return false;
       this.#enter((stage + 1) as LadderStage, now, config);
@@ -169,8 +225,9 @@ export class ModelLadder {
 
   #enter(stage: LadderStage, now: MonoUs, config: LadderConfig): void {
     this.stage = stage;
-    this.since = now;
-    this.expiresAt = stage === 0 ? Number.POSITIVE_INFINITY : now + leaseUs(stage, config);
+    this.#cells[this.#at + SINCE] = now;
+    this.#cells[this.#at + EXPIRES_AT] =
+      stage === 0 ? Number.POSITIVE_INFINITY : now + leaseUs(stage, config);
     if (stage === 3) this.#arrived.length = 0;
   }
 }

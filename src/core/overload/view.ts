@@ -1,7 +1,6 @@
 /** The ladder for people and machines: each model's stage, what holds it, and what would let it go. On demand. */
 import type { DurationMs, ModelId, MonoUs } from '../../base/units.ts';
 import type { GateMode, LadderConfig } from '../config/types.ts';
-import type { QueueEvidence } from './evidence.ts';
 import type { Ladder } from './ladder.ts';
 import type { LadderStage, ModelLadder } from './model-ladder.ts';
 import type { Trigger } from './trigger.ts';
@@ -129,7 +128,7 @@ function triggersOf(ladder: ModelLadder, config: LadderConfig, now: MonoUs): rea
   ];
 }
 
-function queueView(queue: QueueEvidence): ModelLadderView['queue'] {
+function queueView(queue: ModelLadder['lastQueue']): ModelLadderView['queue'] {
   return {
     depth: queue.depth,
     depthMax: queue.depthMax,
