@@ -7,17 +7,19 @@
  *             refused, and optional models that share nodes with this one are switched off
  *   stage 3   the first class alone, and one in a hundred of each other
  *
- * Samples are taken every half second while something waits or a stage is raised, and never otherwise. An operator may
- * set the stage for a time: for all models, shown, and over by itself.
+ * Samples are taken every half second while something waits or a stage is raised, and never otherwise: of sixteen models in turn,
+ * so that thousands do not stop the others' requests, and of any other when a request of it comes. An operator may set the stage
+ * for a time: for all models, shown, and over by itself.
  */
 import { ByNumber } from '../../base/by-number.ts';
 import type { DurationUs, ModelId, MonoUs } from '../../base/units.ts';
 import type { GateMode, LadderConfig, SchedulerConfig } from '../config/types.ts';
 import type { Lane } from '../queue/lane.ts';
-import { lookAtQueues, memoryEvidence, noQueue } from './evidence.ts';
-import { type LadderStage, ModelLadder } from './model-ladder.ts';
+import { lookAtQueues, memoryEvidence, noQueue, type QueueEvidence } from './evidence.ts';
+import { type LadderStage, ModelLadder, SAMPLE_US } from './model-ladder.ts';
 
-const SAMPLE_US: DurationUs = 500_000;
+/** Models that are looked at in one turn; each that no request asks for has its turn in so many as there are sixteens. */
+const MODELS_PER_TURN = 16;
 /** Models with a ladder; beyond it those forget theirs that need none now, and after them new ones have none. */
 export const LADDERS_MAX = 10_000;
 /** Lanes of one model whose queues are looked at; a model has one for each combination of needs that tells nodes apart. */
@@ -33,7 +35,7 @@ export interface LadderOverride {
 }
 
 export class Ladder {
-  /** When the next sample is due; Infinity while nothing could change. */
+  /** When the next turn is due; Infinity while nothing could change. */
   sampleAt: MonoUs = Number.POSITIVE_INFINITY;
   /** Whether any stage is raised or set: one test on the way of a request that none concerns. */
   isRaised = false;
@@ -48,8 +50,15 @@ export class Ladder {
   #mode: GateMode = 'off';
   #config!: LadderConfig;
   #classes = 0;
-  /** Samples taken so far. */
-  #rounds = 0;
+  /** Turns so far: within one, nothing that is sampled changes. */
+  #turns = 0;
+  /** Whose turn is next, in order of their first request, and how many before it were quiet, one after the other. */
+  #next = 0;
+  #quiet = 0;
+  /** Since when samples are taken without a pause. */
+  #busySince: MonoUs = 0;
+  #inTurn: ModelLadder[] = [];
+  readonly #found: QueueEvidence = noQueue();
   #optional: ReadonlySet<ModelId> = new Set();
   /** Nodes that tell memory; without any it is not looked at. */
   #readsMemory = false;
@@ -74,10 +83,17 @@ export class Ladder {
    */
   of(model: ModelId, number: number, lane: Lane, now: MonoUs): ModelLadder | null {
     if (this.#mode === 'off') return null;
-    if (this.sampleAt === Number.POSITIVE_INFINITY) this.sampleAt = now + SAMPLE_US;
+    if (this.sampleAt === Number.POSITIVE_INFINITY) this.#wake(now);
     const known = lane.ladder;
-    if (known !== null && known.model === model && !known.isForgotten) return known;
-    return this.#find(model, number, lane);
+    const ladder =
+      known !== null && known.model === model && !known.isForgotten
+        ? known
+        : this.#find({ model, number, lane }, now);
+    if (ladder !== null && now - Math.max(ladder.sampledAt, this.#busySince) >= SAMPLE_US) {
+      this.#turns += 1;
+      if (this.#sampleOf(ladder, now)) this.#sumUp(now);
+    }
+    return ladder;
   }
 
   isSetByHand(now: MonoUs): boolean {
@@ -112,33 +128,52 @@ export class Ladder {
   /** A node told its memory: a stage may be due although nothing waits. */
   noteMemory(now: MonoUs): void {
     this.#readsMemory = true;
-    if (this.#mode !== 'off' && this.models.size > 0)
-      this.sampleAt = Math.min(this.sampleAt, now + SAMPLE_US);
+    if (this.#mode !== 'off' && this.models.size > 0) this.#wake(now);
   }
 
   setOverride(override: LadderOverride | null, now: MonoUs): void {
     this.override = override;
-    this.sampleAt = Math.min(this.sampleAt, now + SAMPLE_US);
+    this.#wake(now);
     this.#sumUp(now);
   }
 
-  /** Takes a sample of every model. O(models x lanes x classes), and nodes where they tell memory. */
+  /** Takes the samples of one turn. O(`MODELS_PER_TURN` x lanes x classes), and nodes where they tell memory. */
   sample(now: MonoUs): void {
-    if (this.override !== null && now >= this.override.until) this.override = null;
-    let isQuiet = this.override === null;
-    const round = ++this.#rounds;
-    const queue = noQueue();
-    for (const ladder of this.models.values()) {
-      dropGone(ladder.lanes);
-      const memoryUse = this.#readsMemory ? memoryEvidence(ladder.lanes, now) : undefined;
-      lookAtQueues(ladder.lanes, { gatesUs: ladder.gatesUs, round }, this.#config, queue);
-      const hasMoved = ladder.sample({ memoryUse, queue }, now, this.#config);
-      if (hasMoved && this.onStage !== null) this.onStage(ladder.model, ladder.stage);
-      isQuiet &&= ladder.isQuiet && queue.depth === 0;
+    const { override } = this;
+    if (override !== null && now >= override.until) this.override = null;
+    let hasMoved = override !== this.override;
+    const ladders = this.#inTurn;
+    this.#turns += 1;
+    for (let left = Math.min(MODELS_PER_TURN, ladders.length); left > 0; left--) {
+      this.#next = this.#next + 1 < ladders.length ? this.#next + 1 : 0;
+      this.#quiet += 1;
+      hasMoved = this.#sampleOf(ladders[this.#next] as ModelLadder, now) || hasMoved;
     }
-    this.#sumUp(now);
+    if (hasMoved) this.#sumUp(now);
+    const isQuiet = this.override === null && this.#quiet >= ladders.length;
     this.sampleAt = isQuiet ? Number.POSITIVE_INFINITY : now + SAMPLE_US;
     if (this.override !== null) this.sampleAt = Math.min(this.sampleAt, this.override.until);
+  }
+
+  /** Returns whether it moved to another stage, or lost a lane. */
+  #sampleOf(ladder: ModelLadder, now: MonoUs): boolean {
+    const lanesBefore = ladder.lanes.length;
+    dropGone(ladder.lanes);
+    const memoryUse = this.#readsMemory ? memoryEvidence(ladder.lanes, now) : undefined;
+    const queue = this.#found;
+    lookAtQueues(ladder.lanes, { gatesUs: ladder.gatesUs, round: this.#turns }, this.#config, queue);
+    const sinceUs = now - Math.max(ladder.sampledAt, this.#busySince);
+    const hasMoved = ladder.sample({ memoryUse, queue, sinceUs }, now, this.#config);
+    if (hasMoved && this.onStage !== null) this.onStage(ladder.model, ladder.stage);
+    if (!ladder.isQuiet || queue.depth > 0) this.#quiet = 0;
+    return hasMoved || ladder.lanes.length < lanesBefore;
+  }
+
+  /** Lets a turn be taken soon. */
+  #wake(now: MonoUs): void {
+    if (this.sampleAt === Number.POSITIVE_INFINITY) this.#busySince = now;
+    this.#quiet = 0;
+    this.sampleAt = Math.min(this.sampleAt, now + SAMPLE_US);
   }
 
   #sumUp(now: MonoUs): void {
@@ -153,18 +188,27 @@ export class Ladder {
     this.isRaised = isSet || highest > 0;
   }
 
-  #find(model: ModelId, number: number, lane: Lane): ModelLadder | null {
+  #find(
+    { model, number, lane }: { readonly model: ModelId; readonly number: number; readonly lane: Lane },
+    now: MonoUs,
+  ): ModelLadder | null {
     let ladder = this.#byNumber.get(number) ?? this.models.get(model);
     if (ladder === undefined) {
       if (this.models.size >= LADDERS_MAX) this.#forgetQuiet();
       if (this.models.size >= LADDERS_MAX) return null;
-      ladder = new ModelLadder(model);
+      ladder = new ModelLadder(model, now);
       this.models.set(model, ladder);
+      this.#inTurn.push(ladder);
     }
     this.#byNumber.set(number, ladder);
-    if (!ladder.lanes.includes(lane) && ladder.lanes.length < LANES_PER_MODEL_MAX) ladder.lanes.push(lane);
+    if (!ladder.lanes.includes(lane) && ladder.lanes.length < LANES_PER_MODEL_MAX) this.#join(ladder, lane);
     lane.ladder = ladder;
     return ladder;
+  }
+
+  #join(ladder: ModelLadder, lane: Lane): void {
+    ladder.lanes.push(lane);
+    if (ladder.stage >= 2) this.#pressedDomains.add(domainOf(lane));
   }
 
   #forgetQuiet(): void {
@@ -174,11 +218,13 @@ export class Ladder {
       ladder.isForgotten = true;
       this.models.delete(ladder.model);
     }
+    this.#inTurn = this.#inTurn.filter((ladder) => !ladder.isForgotten);
   }
 
   #clear(): void {
     for (const ladder of this.models.values()) ladder.isForgotten = true;
     this.models.clear();
+    this.#inTurn = [];
     this.#byNumber.clear();
     this.override = null;
     this.sampleAt = Number.POSITIVE_INFINITY;

@@ -9,7 +9,7 @@ const FULL = { memoryUse: 0.9, pressure: 0 };
 const LONG = { memoryUse: undefined, pressure: 2 };
 
 class Run {
-  readonly ladder = new ModelLadder('m');
+  readonly ladder = new ModelLadder('m', 0);
   /** Second and stage of every change. */
   readonly changes: [number, number][] = [];
   now = 0;
@@ -18,7 +18,11 @@ class Run {
   samples(seconds: number, of: typeof CALM | typeof FULL, each?: () => void): this {
     for (let i = 0; i < seconds * 2; i++) {
       each?.();
-      const sample = { memoryUse: of.memoryUse, queue: { ...noQueue(), pressure: of.pressure } };
+      const sample = {
+        memoryUse: of.memoryUse,
+        queue: { ...noQueue(), pressure: of.pressure },
+        sinceUs: S / 2,
+      };
       if (this.ladder.sample(sample, this.now, DEFAULT_LADDER))
         this.changes.push([this.now / S, this.ladder.stage]);
       this.now += S / 2;
@@ -134,7 +138,7 @@ describe('ModelLadder', () => {
   });
 
   test('lets the first and then each hundredth of a refused class pass', () => {
-    const ladder = new ModelLadder('m');
+    const ladder = new ModelLadder('m', 0);
     const passed = Array.from({ length: 1_000 }, () => ladder.trickles(1));
     expect(passed.filter(Boolean)).toHaveLength(10);
     expect([passed[0], passed[100], passed[99]]).toEqual([true, true, false]);

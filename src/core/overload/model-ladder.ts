@@ -25,8 +25,11 @@ export type LadderStage = 0 | 1 | 2 | 3;
 
 /** Least time in a stage before the next one up. */
 const STEP_UP_US: DurationUs = 1_000_000;
+/** Between two samples. */
+export const SAMPLE_US: DurationUs = 500_000;
 /** Weight of a new sample of the queue: two seconds of samples every half second. */
 const PRESSURE_STEP = 0.22;
+const PRESSURE_US: DurationUs = 2_000_000;
 /** Weight of a new request in the mean of what gates let wait. */
 const GATE_STEP = 0.05;
 /** One part in this many of each refused class passes at the last stage. */
@@ -39,6 +42,8 @@ export interface Sample {
   /** Mean use of accelerator memory, or undefined when it is unknown. */
   readonly memoryUse: number | undefined;
   readonly queue: QueueEvidence;
+  /** Time since the sample before; one of a half second or less is a usual one. */
+  readonly sinceUs: DurationUs;
 }
 
 /** The thresholds of the three triggers, and the configuration that they are of. */
@@ -69,7 +74,8 @@ const DRAIN_US = 3;
 const TARGET_US = 4;
 const DEPTH = 5;
 const DEPTH_MAX = 6;
-const TRIGGERS = 7;
+const SAMPLED_AT = 7;
+const TRIGGERS = 8;
 const WINDOWS = TRIGGERS + 3 * TRIGGER_WIDTH;
 const ROWS: NumberRows = new NumberRows(WINDOWS + 2 * WINDOW_WIDTH);
 
@@ -97,7 +103,7 @@ export class ModelLadder {
   readonly gatesUs: DurationUs[] = [];
   readonly #arrived: number[] = [];
 
-  constructor(model: ModelId) {
+  constructor(model: ModelId, now: MonoUs) {
     const { cells, at } = ROWS.next();
     const trigger = (index: number): Trigger =>
       new Trigger({ cells, at: at + TRIGGERS + index * TRIGGER_WIDTH });
@@ -112,6 +118,7 @@ export class ModelLadder {
     this.window = window(0);
     this.#firstClass = window(1);
     cells[at + EXPIRES_AT] = Number.POSITIVE_INFINITY;
+    cells[at + SAMPLED_AT] = now;
   }
 
   /** When this stage began. */
@@ -122,6 +129,11 @@ export class ModelLadder {
   /** When it ends unless evidence renews it; Infinity at stage 0. */
   get expiresAt(): MonoUs {
     return this.#cells[this.#at + EXPIRES_AT] as number;
+  }
+
+  /** When it was sampled last, or came to be. */
+  get sampledAt(): MonoUs {
+    return this.#cells[this.#at + SAMPLED_AT] as number;
   }
 
   /** What the last sample found waiting. */
@@ -138,16 +150,17 @@ export class ModelLadder {
   }
 
   /** Takes a sample of the evidence and moves by one stage at most. Returns whether the stage changed. */
-  sample({ memoryUse, queue: found }: Sample, now: MonoUs, config: LadderConfig): boolean {
+  sample({ memoryUse, queue: found, sinceUs }: Sample, now: MonoUs, config: LadderConfig): boolean {
     const cells = this.#cells;
     const at = this.#at;
     this.#className = found.className;
+    cells[at + SAMPLED_AT] = now;
     cells[at + DRAIN_US] = found.drainUs;
     cells[at + TARGET_US] = found.targetUs;
     cells[at + DEPTH] = found.depth;
     cells[at + DEPTH_MAX] = found.depthMax;
     const before = cells[at + PRESSURE] as number;
-    const pressure = before + PRESSURE_STEP * (found.pressure - before);
+    const pressure = before + stepOf(sinceUs) * (found.pressure - before);
     cells[at + PRESSURE] = pressure;
     if (this.#bounds?.of !== config) this.#bounds = boundsOf(config);
     const { memory, queue, misses } = this.#bounds;
@@ -230,6 +243,11 @@ export class ModelLadder {
       stage === 0 ? Number.POSITIVE_INFINITY : now + leaseUs(stage, config);
     if (stage === 3) this.#arrived.length = 0;
   }
+}
+
+/** Of what was known before, so much is forgotten. */
+function stepOf(sinceUs: DurationUs): number {
+  return sinceUs <= SAMPLE_US ? PRESSURE_STEP : 1 - Math.exp(-sinceUs / PRESSURE_US);
 }
 
 function seconds(us: DurationUs): string {
