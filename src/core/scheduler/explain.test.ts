@@ -318,7 +318,25 @@ describe('a task that has failed on one node', () => {
   });
 });
 
+const OTHER_POOL = [{ model: 'm', contextTokensMax: 1_000 }];
+
 describe('explain of a waiting task', () => {
+  test('does not give up one that is not looked at next, since others take the room of a new node', () => {
+    const world = new CheckedScheduler(PLAIN);
+    world.apply({ kind: 'node-registered', node: nodeSpec('fast') });
+    world.submit(taskSpec(1, { deadlineAt: 60 * S }));
+    world.submit(taskSpec(2, { workUs: 4 * S, deadlineAt: 90 * S }));
+    world.submit(taskSpec(3, { workUs: 4 * S, deadlineAt: 10 * S, className: 'low' }));
+    world.apply({ kind: 'node-draining', nodeId: 'fast', draining: true });
+    world.end(1);
+    world.advance(S);
+    // Who waits is told of it with the next event.
+    world.apply({ kind: 'node-registered', node: nodeSpec('slow', { hardware: 'T4', models: OTHER_POOL }) });
+    expect(world.scheduler.explain(3, world.now)?.cure).toMatchObject({ kind: 'marks-end', nodeId: 'fast' });
+    world.apply({ kind: 'node-draining', nodeId: 'fast', draining: false });
+    expect([world.permits.get(2)?.nodeId, world.permits.get(3)?.nodeId]).toEqual(['slow', 'fast']);
+  });
+
   test(
     'names a true cause in every state of a fuzzed scheduler',
     () => {

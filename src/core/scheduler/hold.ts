@@ -15,7 +15,7 @@
  *   room, and not looked at yet                 not-looked-at         the next look
  *   a node that its lane does not know yet      fleet-changed         the lanes laid anew
  *
- * O(nodes of the lane), for one task when somebody asks.
+ * O(nodes and flows of the lane), for one task when somebody asks.
  */
 import type { DurationMs, DurationUs, MonoUs } from '../../base/units.ts';
 import { bestServiceUs } from '../admission/feasibility.ts';
@@ -230,8 +230,9 @@ function isKeptUntil(asking: Asking, candidates: readonly Candidate[], opening: 
   const { at } = opening;
   const open = candidates.filter(isOpen).map(({ node }) => node);
   const isGivenUp = (lookAt: MonoUs): boolean => !open.some((node) => isInTimeAlone(asking, node, lookAt));
-  const hasRoom = candidates.some((each) => isOpen(each) && isFree(each));
-  if (hasRoom && nextLookAt(asking) <= at && isGivenUp(at)) return false;
+  const room = candidates.filter((each) => isOpen(each) && isFree(each)).map(({ node }) => node);
+  const isLookedAt = room.length > 0 && nextLookAt(asking) <= at && !isTakenByOthers(asking, room);
+  if (isLookedAt && isGivenUp(at)) return false;
   if (at === now) return true;
   for (const look of looksOf(asking, candidates)) {
     if (look.at > at || (look.at === at && !isBefore(look.node, opening))) break;
@@ -239,6 +240,24 @@ function isKeptUntil(asking: Asking, candidates: readonly Candidate[], opening: 
     if (isGivenUp(look.at)) return false;
   }
   return true;
+}
+
+/**
+ * Whether others of its lane may take all the room before it is looked at. Where lanes are laid anew all are asked, and until then
+ * none of them was. O(flows of the lane).
+ */
+function isTakenByOthers(asking: Asking, room: readonly NodeRecord[]): boolean {
+  const { state, lane, task, now } = asking;
+  if (!state.fleet.lanesAreStale) return false;
+  let others = 0;
+  for (const { flows } of lane.classes) {
+    for (const laneFlow of flows) {
+      const head = laneFlow.head();
+      if (head === null || head === task) continue;
+      if (room.some((node) => isInTimeAlone({ ...asking, task: head }, node, now))) others += laneFlow.tasks;
+    }
+  }
+  return others >= room.reduce((sum, node) => sum + node.slotsMax(state.config) - node.running.length, 0);
 }
 
 /** Timers that end together fire in the order of the nodes, and before anybody's hand. */
