@@ -21,8 +21,9 @@ export interface Permit {
   isAborted: boolean;
 }
 
-/** Events between two recounts of the queue: a recount looks at every task that ever was. */
+/** Events between two recounts of the queue, at least; and a part of the tasks that ever were, since a recount looks at each of them. */
 const RECOUNT_EVERY = 29;
+const RECOUNT_PARTS = 8;
 
 function sumOf(groups: Readonly<Record<string, QueueGroupView>>): number {
   return Object.values(groups).reduce((sum, { depth }) => sum + depth, 0);
@@ -52,6 +53,7 @@ export class CheckedScheduler {
   readonly #admitted: Set<TaskId> = new Set();
   readonly #submittedAt: Map<TaskId, MonoUs> = new Map();
   #events = 0;
+  #recountAt = RECOUNT_EVERY;
   readonly #out: EffectSink;
 
   constructor(config: SchedulerConfig) {
@@ -76,7 +78,9 @@ export class CheckedScheduler {
     this.scheduler.apply(event, this.now, this.#out);
     this.check();
     this.#events += 1;
-    if (this.#events % RECOUNT_EVERY === 0) this.recountQueue();
+    if (this.#events < this.#recountAt) return;
+    this.#recountAt = this.#events + Math.max(RECOUNT_EVERY, this.specs.size / RECOUNT_PARTS);
+    this.recountQueue();
   }
 
   submit(task: TaskSpec): Outcome | undefined {
