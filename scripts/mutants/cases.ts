@@ -63,12 +63,12 @@ export const CASES: readonly KnownCase[] = [
             mutated: 'if (waitUs <= share * limitUs || state.now >= 0) return null;',
           },
           {
-            file: `${SCHEDULER}/dispatch.ts`,
+            file: `${SCHEDULER}/in-time.ts`,
             original: 'if (state.now + bestServiceUs(lane, task) * margin <= task.deadlineAt) return true;',
             mutated: 'if (state.now + bestServiceUs(lane, task) * margin <= Number.MAX_VALUE) return true;',
           },
           {
-            file: `${SCHEDULER}/dispatch.ts`,
+            file: `${SCHEDULER}/in-time.ts`,
             original:
               'return startAt + deadlineServiceUs(node, task, state.context) * marginOf(state) <= task.deadlineAt;',
             mutated:

@@ -6,7 +6,7 @@ const KILLER = `${CORE}/scheduler/crowded-margin.test.ts`;
 const IS_UNCROWDED = '  if (state.now + laneDrainUs(lane) <= task.deadlineAt) return marginOf(state);\n';
 
 function mutant(name: string, [original, mutated]: readonly [string, string], titles: string): Mutant {
-  const file = `${CORE}/scheduler/dispatch.ts`;
+  const file = `${CORE}/scheduler/in-time.ts`;
   return { name, invariant: 0, file, original, mutated, killer: KILLER, titles };
 }
 
@@ -26,9 +26,12 @@ export const CROWDED_MARGIN_MUTANTS: readonly Mutant[] = [
     ['? state.margin.usualWithin(marginMin, max)', '? state.margin.sureWithin(marginMin, max)'],
     'a task of the first class need not be as sure',
   ),
-  mutant(
-    'be-less-sure-of-who-booked-another-node',
-    ['&& meetsWithMargin(state, lane, { task, node });', '&& meetsDeadline(state, task, node, state.now);'],
-    'who waits for another node is asked the same',
-  ),
+  {
+    ...mutant(
+      'be-less-sure-of-who-booked-another-node',
+      ['&& meetsWithMargin(state, lane, { task, node });', '&& meetsDeadline(state, task, node, state.now);'],
+      'who waits for another node is asked the same',
+    ),
+    file: `${CORE}/scheduler/dispatch.ts`,
+  },
 ];

@@ -5,7 +5,7 @@ const CORE = 'src/core';
 const KILLER = `${CORE}/scheduler/first-class-margin.test.ts`;
 
 function mutant(name: string, [original, mutated]: readonly [string, string], titles: string): Mutant {
-  const file = `${CORE}/scheduler/dispatch.ts`;
+  const file = `${CORE}/scheduler/in-time.ts`;
   return { name, invariant: 0, file, original, mutated, killer: KILLER, titles };
 }
 

@@ -27,7 +27,7 @@ import { completionUs } from '../placement/ranking.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { modelReturnsAt } from './breakers.ts';
-import { canStillBeDone, marginFor, marginOver, meetsDeadlineSafely } from './dispatch.ts';
+import { canStillBeDone, marginFor, marginOver, meetsDeadlineSafely } from './in-time.ts';
 import type { SchedulerState } from './state.ts';
 import type { Cure, GateView, IneligibleReason, NodeGetsRoom } from './views.ts';
 

@@ -4,7 +4,8 @@ import type { NodeRecord } from '../health/node-record.ts';
 import { choose } from '../placement/choose.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
-import { hasRoom, mayRunOn, meetsDeadlineSafely } from './dispatch.ts';
+import { hasRoom } from './dispatch.ts';
+import { mayRunOn, meetsDeadlineSafely } from './in-time.ts';
 import { evict } from './settle.ts';
 import type { SchedulerState } from './state.ts';
 
