@@ -1,12 +1,14 @@
 /**
  * A node is slower at a model than its peers of the same hardware at the same model. Times are over work and as logarithms, so
  * sizes do not matter and a factor is a difference; the spread of the peers is their median absolute deviation, which the slow one
- * cannot widen. A node that runs more at once is slower by right and is not accused.
+ * cannot widen. A node that runs more at once is slower by right and is not accused; nor is one that had more of its tasks since all
+ * became slower, which steps of ten seconds tell, each against the peers of that step.
  */
 import type { Past } from '../past.ts';
 import type { Look, Rule, Suspicion } from '../detector.ts';
 import { median, robustZ, told } from '../statistics.ts';
-import { type NodeSince, nodesSince, type PaceSince } from './since.ts';
+import type { LogSumsSample, NodeSample } from '../sample.ts';
+import { type LogMean, logMean, type NodeSince, nodesSince, type PaceSince } from './since.ts';
 
 const WINDOW_S = 300;
 const WINDOW_S_MIN = 60;
@@ -19,6 +21,9 @@ const PEERS_MIN = 4;
 /** Peers that are alike by chance are taken to differ by so much, as a logarithm. */
 const SPREAD_MIN = 0.05;
 const INFLIGHT_RATIO = 1.25;
+/** The median of fewer would be any of them. */
+const STEP_PEERS_MIN = 2;
+const NOTHING: LogSumsSample = Object.freeze({ count: 0, sum: 0, squares: 0 });
 
 export const nodeVariance: Rule = {
   signal: 'node-variance',
@@ -46,7 +51,12 @@ function look(past: Past): Look {
   if (then === undefined || past.ageOf(then.at) < WINDOW_S_MIN)
     return { kind: 'blind', why: `It needs ${WINDOW_S_MIN} s of samples` };
   const groups = Map.groupBy(rowsOf(nodesSince(then, past.now)), ({ key }) => key);
-  const suspicions = [...groups.values()].flatMap((rows) => slowOnes(rows.map(({ row }) => row)));
+  const suspicions = [...groups.values()].flatMap((rows) =>
+    slowOnes(
+      rows.map(({ row }) => row),
+      past,
+    ),
+  );
   return { kind: 'seen', suspicions };
 }
 
@@ -58,7 +68,7 @@ function rowsOf(nodes: readonly NodeSince[]): readonly { readonly key: string; r
   );
 }
 
-function slowOnes(rows: readonly Row[]): readonly Suspicion[] {
+function slowOnes(rows: readonly Row[], past: Past): readonly Suspicion[] {
   if (rows.length <= PEERS_MIN) return [];
   const paces = rows.map(({ mean }) => mean);
   const middle = median(paces);
@@ -70,8 +80,38 @@ function slowOnes(rows: readonly Row[]): readonly Suspicion[] {
     const error = row.deviation / Math.sqrt(row.count);
     if (z < Z_MIN || ratio < RATIO_MIN || row.mean - middle < ERRORS_MIN * error) return [];
     if (row.inflight > usualInflight * INFLIGHT_RATIO) return [];
+    if ((stepRatio(row, rows, past) ?? ratio) < RATIO_MIN) return [];
     return [suspicionOf(row, { z, ratio, peers: rows.length - 1 })];
   });
+}
+
+/** Its times over those of its peers in the same ten seconds; undefined where none of them had any. O(steps x nodes). */
+function stepRatio(own: Row, rows: readonly Row[], past: Past): number | undefined {
+  const ids = new Set(rows.map(({ id }) => id));
+  const steps = past
+    .every10(WINDOW_S)
+    .map(({ nodes }) => new Map(nodes.filter(({ id }) => ids.has(id)).map((node) => [node.id, node.paces])));
+  let count = 0;
+  let sum = 0;
+  for (const [index, now] of steps.entries()) {
+    const then = steps[index - 1];
+    if (then === undefined) continue;
+    const since = (id: string): LogMean =>
+      logMean(paceOf(then.get(id), own.model), paceOf(now.get(id), own.model));
+    const peers = rows.flatMap(({ id }) => {
+      const pace = id === own.id ? undefined : since(id);
+      return pace === undefined || pace.count === 0 ? [] : [pace.mean];
+    });
+    const mine = since(own.id);
+    if (mine.count === 0 || peers.length < STEP_PEERS_MIN) continue;
+    count += mine.count;
+    sum += mine.count * (mine.mean - median(peers));
+  }
+  return count === 0 ? undefined : Math.exp(sum / count);
+}
+
+function paceOf(paces: NodeSample['paces'] | undefined, model: string): LogSumsSample {
+  return paces?.find((pace) => pace.model === model) ?? NOTHING;
 }
 
 function suspicionOf(
