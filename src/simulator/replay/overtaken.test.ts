@@ -10,8 +10,12 @@ const WALL_MS = 1_000_000;
 /** One node, a second each; who comes when is the test's. No gate refuses. */
 async function recorded(
   arrivals: readonly { readonly atMs: number; readonly className: string; readonly tenant: string }[],
+  tasksMax = 1_000,
 ): Promise<RecordedRun> {
-  const config = defaultSchedulerConfig({ gates: { 'flow-wait': 'off', ladder: 'off' } });
+  const config = defaultSchedulerConfig({
+    gates: { 'flow-wait': 'off', ladder: 'off' },
+    bounds: { tasksMax, tenantShareMax: 1, classShareMax: 1 },
+  });
   const world = new JournalWorld(config, { wallMs: WALL_MS });
   world.apply({ kind: 'node-registered', node: nodeSpec('n') });
   let id = 0;
@@ -58,6 +62,14 @@ describe('overtaken', () => {
     expect(overtaken(alone).classes.every(({ missed, causes }) => missed === 0 && causes.length === 0)).toBe(
       true,
     );
+  });
+
+  test('counts nobody who lost its place at a bound of the queue', async () => {
+    const low = { className: 'low', tenant: 'b' };
+    const critical = { className: 'critical', tenant: 'a', atMs: 100 };
+    const run = await recorded([...[0, 0, 0].map((atMs) => ({ atMs, ...low })), critical], 2);
+    expect(run.requests.filter(({ end }) => end === 'evicted').map(({ reason }) => reason)).not.toEqual([]);
+    expect(overtaken(run).classes.map(({ missed }) => missed)).toEqual([0, 0]);
   });
 
   test('joins runs of experiments with the requests of their time and tenant', async () => {

@@ -100,10 +100,13 @@ function missedWaiting(
   };
 }
 
-/** Left the queue past its deadline without a node, or got one too late for what it then took. A refusal is no wait. */
+/**
+ * Left the queue without a node since it could not be in time any more, or got one too late for what it then took. A refusal is no
+ * wait, and who lost its place at a bound or at shutdown did not miss by waiting.
+ */
 function hasMissedWaiting(request: RecordedRequest): boolean {
-  const { task, at, end, endedAt, assignedAt, firstByteAt } = request;
-  if (assignedAt < 0) return end === 'evicted' && endedAt > at;
+  const { task, at, reason, endedAt, assignedAt, firstByteAt } = request;
+  if (assignedAt < 0) return reason === 'wait-expired';
   const doneAt = task.stream ? firstByteAt : endedAt;
   const isLate = doneAt < 0 ? endedAt > task.deadlineAt : doneAt > task.deadlineAt;
   const serviceUs = (doneAt < 0 ? endedAt : doneAt) - assignedAt;

@@ -28,6 +28,8 @@ export interface RecordedRequest {
   /** The client hung up; absent where it did not. */
   cancelledAt?: MonoUs;
   end: string;
+  /** Of a bad end; '' of another. */
+  reason: string;
   endedAt: MonoUs;
   firstByteAt: MonoUs;
   /** First given to a node; -1 where it never was. */
@@ -150,6 +152,7 @@ class RunReader {
           task,
           at: this.#now,
           end: '',
+          reason: '',
           endedAt: -1,
           firstByteAt: -1,
           assignedAt: -1,
@@ -214,7 +217,9 @@ class RunReader {
     } else if (code === DECISION.outcome) {
       const request = this.#requests.get(taskId);
       if (request === undefined) return;
-      request.end = what.split(' ', 1)[0] as string;
+      const [end = '', reason = ''] = what.split(' ', 2);
+      request.end = end;
+      request.reason = reason;
       request.endedAt = this.#now;
     }
   }
