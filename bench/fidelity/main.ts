@@ -3,7 +3,7 @@
  * process and real clients, and once in virtual time with the same users at the same instants: waits by class and
  * goodput, side by side. Nobody takes a lesser answer in it: answers from memory are the gateway's edge, not the scheduler.
  *
- *   node bench/fidelity/main.ts [--json] [--policy spillway] [--seed N] [--rounds N]
+ *   node bench/fidelity/main.ts [--json] [--policy spillway] [--seed N] [--rounds N] [--speedup 12]
  *
  * Two figures agree when they differ by at most 10 %, or by no more than a request's way through gateway and clients
  * takes on this machine (`ROAD_MS`), which the simulator leaves out. Ends with 1 when one does not agree.
@@ -36,11 +36,12 @@ const { values } = parseArgs({
     policy: { type: 'string', default: 'round-robin,spillway' },
     seed: { type: 'string', default: String(DEMO_SEED) },
     rounds: { type: 'string', default: '1' },
+    speedup: { type: 'string', default: '12' },
   },
 });
 
 const plan: DemoPlan = {
-  ...createPlan({ quick: values.quick, seed: Number(values.seed) }),
+  ...createPlan({ quick: values.quick, seed: Number(values.seed), speedup: Number(values.speedup) }),
   consentShare: 0,
   embeddingPerS: 0,
 };

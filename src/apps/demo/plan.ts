@@ -60,38 +60,46 @@ const SPIKE_TIMES = 12;
 const SERVICE_TIMES_MIN = 4;
 const THINK_EMULATED_MS: readonly [DurationMs, DurationMs] = [1_000, 5_000];
 
+/** Deadlines as they would be, before the speed-up. */
 const CLASSES: readonly DemoClass[] = [
-  { name: 'critical', share: 0.1, deadlineMs: 30_000 / SPEEDUP },
-  { name: 'normal', share: 0.6, deadlineMs: 60_000 / SPEEDUP },
-  { name: 'low', share: 0.3, deadlineMs: 600_000 / SPEEDUP },
+  { name: 'critical', share: 0.1, deadlineMs: 30_000 },
+  { name: 'normal', share: 0.6, deadlineMs: 60_000 },
+  { name: 'low', share: 0.3, deadlineMs: 600_000 },
 ];
+/** Of the scenario and of its short form, at the speed-up of the demo. */
+const TIMES = { beforeMs: 12_000, spikeMs: 75_000, afterMs: 17_000, drainMs: 2_000 };
+const QUICK_TIMES = { beforeMs: 1_500, spikeMs: 3_000, afterMs: 2_000, drainMs: 1_500 };
 
 export interface PlanOptions {
   /** A few seconds and a few nodes, for tests: the same road, no verdict on overload. */
   readonly quick: boolean;
   readonly seed: number;
+  /** Emulated time over wall time; 36 unless said. With less the same scenario takes longer. */
+  readonly speedup?: number;
 }
 
-export function createPlan(options: PlanOptions): DemoPlan {
-  const nodes = options.quick ? fleet(4, 2) : fleet(20, 10);
-  const capacityPerS = capacityOf(nodes) * SPEEDUP;
-  const times = options.quick
-    ? { beforeMs: 1_500, spikeMs: 3_000, afterMs: 2_000, drainMs: 1_500 }
-    : { beforeMs: 12_000, spikeMs: 75_000, afterMs: 17_000, drainMs: 2_000 };
+export function createPlan({ quick, seed, speedup = SPEEDUP }: PlanOptions): DemoPlan {
+  const nodes = quick ? fleet(4, 2) : fleet(20, 10);
+  const capacityPerS = capacityOf(nodes) * speedup;
+  const times = quick ? QUICK_TIMES : TIMES;
+  const longer = SPEEDUP / speedup;
   return {
-    speedup: SPEEDUP,
-    seed: options.seed,
+    speedup,
+    seed,
     nodes,
-    classes: CLASSES,
+    classes: CLASSES.map((one) => ({ ...one, deadlineMs: one.deadlineMs / speedup })),
     fastestSpeed: Math.max(...nodes.map((node) => speedOf(node))),
     calmPerS: capacityPerS * LEVEL,
     spikePerS: capacityPerS * LEVEL * SPIKE_TIMES,
-    ...times,
-    throttle: { nodeId: options.quick ? 'a100-01' : 'a100-03', factor: 2 },
+    beforeMs: times.beforeMs * longer,
+    spikeMs: times.spikeMs * longer,
+    afterMs: times.afterMs * longer,
+    drainMs: times.drainMs * longer,
+    throttle: { nodeId: quick ? 'a100-01' : 'a100-03', factor: 2 },
     embeddingPerS: 2,
     consentShare: 0.4,
     favouriteShare: 0.15,
-    thinkMs: [THINK_EMULATED_MS[0] / SPEEDUP, THINK_EMULATED_MS[1] / SPEEDUP],
+    thinkMs: [THINK_EMULATED_MS[0] / speedup, THINK_EMULATED_MS[1] / speedup],
   };
 }
 
