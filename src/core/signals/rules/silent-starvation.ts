@@ -8,6 +8,7 @@
 import type { Past } from '../past.ts';
 import type { Look, Rule } from '../detector.ts';
 import type { Sample } from '../sample.ts';
+import { useOver } from './since.ts';
 import { deviation, mean, percent, told } from '../statistics.ts';
 
 const RECENT_S = 60;
@@ -82,7 +83,7 @@ function stepsOf(samples: readonly Sample[]): readonly Step[] {
     const spanUs = sample.at - last.at;
     return {
       workPerS: (sample.servedWorkUs - last.servedWorkUs) / spanUs,
-      use: (sample.inflightUs - last.inflightUs) / spanUs / Math.max(1, sample.slots),
+      use: useOver(last, sample),
     };
   });
 }

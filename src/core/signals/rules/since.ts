@@ -1,5 +1,5 @@
 /** What happened between two samples, by node and by class: differences of sums that only grow. */
-import type { RefUs } from '../../../base/units.ts';
+import type { DurationUs, Ratio, RefUs } from '../../../base/units.ts';
 import type { ClassSample, LogSumsSample, NodeSample, Sample } from '../sample.ts';
 
 export interface LogMean {
@@ -49,7 +49,7 @@ function nodeSince(old: NodeSample, node: NodeSample, spanUs: number): NodeSince
     failed: node.failed - old.failed,
     refused: node.refused - old.refused,
     flips: node.flips - old.flips,
-    use: (node.inflightUs - old.inflightUs) / spanUs / Math.max(1, node.slots),
+    use: useOf(node.inflightUs - old.inflightUs, spanUs, node.slots),
     predictions: logMean(old.predictions, node.predictions),
     paces: node.paces.map((pace) => {
       const earlier = old.paces.find(({ model }) => model === pace.model) ?? NOTHING;
@@ -90,5 +90,13 @@ export function drainS({ classes, capacity }: Sample): number {
 
 /** Part of the places that was taken between the two. */
 export function useOver(then: Sample, now: Sample): number {
-  return (now.inflightUs - then.inflightUs) / (now.at - then.at) / Math.max(1, now.slots);
+  return useOf(now.inflightUs - then.inflightUs, now.at - then.at, now.slots);
+}
+
+/**
+ * At most 1: what runs on a node that is closed counts among the tasks, and its places among none; one on trial has a single
+ * place and may still do what it had before. Who is closed with work is busy.
+ */
+function useOf(inflightUs: number, spanUs: DurationUs, slots: number): Ratio {
+  return Math.min(1, inflightUs / spanUs / Math.max(1, slots));
 }
