@@ -5,6 +5,7 @@ const CORE = 'src/core';
 const ATTEMPTS = `${CORE}/scheduler/attempts.test.ts`;
 const MARKS = `${CORE}/scheduler/marks.test.ts`;
 const BREAKERS = `${CORE}/scheduler/breakers.test.ts`;
+const SHARED_SLOWNESS = `${CORE}/scheduler/shared-slowness.ts`;
 
 export const HEALTH_MUTANTS: readonly Mutant[] = [
   {
@@ -303,6 +304,42 @@ export const HEALTH_MUTANTS: readonly Mutant[] = [
     mutated: '',
     killer: MARKS,
     titles: 'a slowed node > is ejected once',
+  },
+  {
+    name: 'eject-all-for-a-common-cause',
+    invariant: 0,
+    file: SHARED_SLOWNESS,
+    original: 'return shared > 0 && well <= shared ? peers : null;',
+    mutated: 'return null;',
+    killer: 'src/simulator/shared-slowness.test.ts',
+    titles: 'a fleet of',
+  },
+  {
+    name: 'lay-a-slow-node-to-its-peers',
+    invariant: 0,
+    file: SHARED_SLOWNESS,
+    original: 'well <= shared ? peers',
+    mutated: 'well <= 2 * shared ? peers',
+    killer: `${CORE}/scheduler/shared-slowness.test.ts`,
+    titles: 'a slowdown > of less than half of its peers',
+  },
+  {
+    name: 'take-newcomers-for-witnesses',
+    invariant: 0,
+    file: SHARED_SLOWNESS,
+    original: 'pace?.isEstablished === true && ',
+    mutated: '',
+    killer: `${CORE}/scheduler/shared-slowness.test.ts`,
+    titles: 'a slowdown > is not disproved by peers that have only just come',
+  },
+  {
+    name: 'leave-peers-at-the-old-pace',
+    invariant: 0,
+    file: `${CORE}/scheduler/marks.ts`,
+    original: 'else for (const peer of peers) peer.acceptPace();',
+    mutated: '',
+    killer: `${CORE}/scheduler/shared-slowness.test.ts`,
+    titles: 'a slowdown > of all nodes at once',
   },
   {
     name: 'judge-a-busy-model-by-twenty',

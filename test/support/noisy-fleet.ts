@@ -31,6 +31,8 @@ export interface NoisyFleetOptions {
   readonly seed: number;
   /** Load of a burst; 1.5 of the capacity when absent. */
   readonly burstLoad?: number;
+  /** Of the nodes in turn. */
+  readonly speeds?: readonly number[];
   readonly overrides?: SchedulerOverrides;
 }
 
@@ -53,7 +55,14 @@ export class NoisyFleet {
   #nextId = 1;
   #nextAt = 0;
 
-  constructor({ nodes, slots, seed, burstLoad = BURST_LOAD, overrides = {} }: NoisyFleetOptions) {
+  constructor({
+    nodes,
+    slots,
+    seed,
+    burstLoad = BURST_LOAD,
+    speeds = SPEEDS,
+    overrides = {},
+  }: NoisyFleetOptions) {
     this.#prng = createPrng(seed);
     this.#burstLoad = burstLoad;
     this.run = new VirtualRun(defaultSchedulerConfig({ ...overrides, seed }), {
@@ -67,7 +76,7 @@ export class NoisyFleet {
     this.run.keepsLog = true;
     let capacity = 0;
     for (let i = 0; i < nodes; i++) {
-      const speed = SPEEDS[i % SPEEDS.length] as number;
+      const speed = speeds[i % speeds.length] as number;
       capacity += speed * slots;
       this.run.addNode({
         spec: nodeSpec(`n${i}`, { slots }),

@@ -166,7 +166,7 @@ export const SIGNAL_CASES: readonly SignalCase[] = [
   {
     fault: 'all nodes become three times slower while there is more than they can do',
     raises: ['silent-starvation'],
-    mayRaise: ['slo-drift', 'generational-starvation', 'priority-inversion', 'little-gap'],
+    mayRaise: ['slo-drift', 'queue-growth', 'generational-starvation', 'priority-inversion', 'little-gap'],
     at: 6 * MIN,
     withinUs: 3 * MIN,
     scenario: withFault(

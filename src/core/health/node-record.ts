@@ -244,6 +244,15 @@ export class NodeRecord extends NodeNumbers {
     return this.#overall.total(this.slotsMax(config), { isStated: this.spec.slots > 0 });
   }
 
+  /**
+   * The same as it usually is: with all its slots, whatever a trial or the slow start leaves it, and at the pace before it
+   * became slower.
+   */
+  usualCapacity(config: SchedulerConfig): Rate {
+    const total = this.#overall.total(this.#slotsProven(config), { isStated: this.spec.slots > 0 });
+    return total * Math.max(1, this.baselineRate / this.speed(1));
+  }
+
   /** What its hardware class promises, before anything was measured. */
   get priorRate(): Rate {
     return this.#prior.rate;
@@ -274,6 +283,11 @@ export class NodeRecord extends NodeNumbers {
   paceOf(model: string): PaceScore {
     const here = this.#here(model);
     return here.pace ?? here.beginPace();
+  }
+
+  /** The same where there is one; makes none. */
+  knownPaceOf(model: string): PaceScore | null {
+    return this.#models.get(model)?.pace ?? null;
   }
 
   /** Counts how fast the model ran here, for those who compare nodes. */
@@ -354,17 +368,15 @@ export class NodeRecord extends NodeNumbers {
   /** Most tasks at once. A node on trial gets one; a new batching node grows with its successes. */
   slotsMax(config: SchedulerConfig): number {
     if (this.isTrial) return 1;
+    const proven = this.#slotsProven(config);
+    return this.verified ? proven : Math.min(proven, 1 + this.successes);
+  }
+
+  #slotsProven(config: SchedulerConfig): number {
     const { slots, batching } = this.spec;
-    const { slotsLearned } = this;
-    const stated =
-      slots > 0
-        ? slots
-        : slotsLearned > 0
-          ? slotsLearned
-          : batching
-            ? config.placement.batchSlotsMax
-            : config.placement.slotsDefault;
-    return this.verified ? stated : Math.min(stated, 1 + this.successes);
+    if (slots > 0) return slots;
+    if (this.slotsLearned > 0) return this.slotsLearned;
+    return batching ? config.placement.batchSlotsMax : config.placement.slotsDefault;
   }
 
   hasRoom(now: MonoUs, config: SchedulerConfig): boolean {

@@ -72,4 +72,22 @@ describe('PaceScore', () => {
     for (let i = 0; i < 100; i++) score.record(10_000, 10_000, 1, HALF);
     expect(Array.from({ length: 50 }, () => score.record(10_000, 49_000, 1, HALF))).not.toContain(true);
   });
+
+  test('is suspected from one strong step on, and no more after a usual task', () => {
+    const score = new PaceScore();
+    for (let i = 0; i < 100; i++) score.record(S, S, 1, HALF);
+    expect(score.isSuspected).toBe(false);
+    score.record(S, 4 * S, 1, HALF);
+    expect(score.isSuspected).toBe(true);
+    score.record(S, S, 1, HALF);
+    expect(score.isSuspected).toBe(false);
+  });
+
+  test.each([1, 8])('is established after twenty tasks, with %i beside each other', (inflight) => {
+    const score = new PaceScore();
+    for (let i = 0; i < 19; i++) score.record(S, S, inflight, HALF);
+    expect(score.isEstablished).toBe(false);
+    score.record(S, S, inflight, HALF);
+    expect(score.isEstablished).toBe(true);
+  });
 });

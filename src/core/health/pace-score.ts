@@ -88,6 +88,19 @@ export class PaceScore {
     return score >= LIMIT;
   }
 
+  /** Whether it stands at a third of the limit or more: after one strong step, as by chance after one task in four hundred. */
+  get isSuspected(): boolean {
+    return (this.#cells[this.#at + SCORE] as number) >= STEP_MAX;
+  }
+
+  /** Whether a usual pace is known that tasks are held against, for some number of tasks beside each other. O(octaves). */
+  get isEstablished(): boolean {
+    if ((this.#cells[this.#at + COUNT] as number) >= OBSERVATIONS_MIN) return true;
+    for (let octave = 1; this.#beside !== null && octave < OCTAVES; octave++)
+      if ((this.#beside[OCTAVE_WIDTH * octave + COUNT] as number) >= OBSERVATIONS_MIN) return true;
+    return false;
+  }
+
   #noteSpread(slower: number): void {
     const tame = this.#tame(slower);
     const at = this.#at + VARIANCE;

@@ -10,6 +10,7 @@ import type { FailureKind } from '../request/outcome.ts';
 import { modelFailed, modelSucceeded } from './breakers.ts';
 import { dispatchNode } from './dispatch.ts';
 import { setNodeTimer } from './node-timer.ts';
+import { peersSharingCause } from './shared-slowness.ts';
 import type { SchedulerState } from './state.ts';
 
 /** Probes in a row that must fail before a node is suspect: one lost packet is not a dead node. */
@@ -68,8 +69,10 @@ export function afterSuccess(
   if (node.successes >= state.config.health.slowStartTasks) node.ejections = 0;
   node.failures.record(true, state.now);
   if (isSlowed && hasOtherNodes(node)) {
+    const peers = peersSharingCause(state, node, task.spec.model);
     node.acceptPace();
-    eject(state, node);
+    if (peers === null) eject(state, node);
+    else for (const peer of peers) peer.acceptPace();
   }
 }
 
