@@ -50,6 +50,7 @@ const CASES: readonly Case[] = [
   BASE,
   { ...BASE, name: '1,000 nodes', nodes: 1_000 },
   { ...BASE, name: '10,000 nodes', nodes: 10_000 },
+  { ...BASE, name: '10 queued', queued: 10 },
   { ...BASE, name: '100,000 queued', queued: 100_000 },
   { ...BASE, name: '87 models x 10,000 tenants', models: 87, tenants: 10_000, queued: 10_000 },
 ];
