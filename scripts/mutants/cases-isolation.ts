@@ -103,7 +103,7 @@ export const ISOLATION_CASES: readonly KnownCase[] = [
         edit(
           'src/edge/data-plane.ts',
           "    if (route.kind === 'model' && gateway.resolveModel(",
-          "    if (gateway.queue().depth > 0) return this.#refuseUnread(request, refuse('queue-full'), receivedAt);\n    if (route.kind === 'model' && gateway.resolveModel(",
+          "    if (gateway.queue().depth > 0) return this.#refusals.refuseUnread(request, refuse('queue-full'), came);\n    if (route.kind === 'model' && gateway.resolveModel(",
         ),
       ]),
     ],

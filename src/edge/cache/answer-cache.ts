@@ -161,6 +161,11 @@ export class AnswerCache {
   }
 }
 
+/** The header `age` of an answer that is given again: whole seconds. */
+export function ageText(storedAt: MonoUs, now: MonoUs): string {
+  return String(Math.max(0, Math.floor((now - storedAt) / 1e6)));
+}
+
 function sizeOf(length: Bytes): Bytes {
   return length + ENTRY_BYTES;
 }

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { defaultGatewayConfig } from '../../core/config/index.ts';
+import type { RumConfig } from '../../core/config/types.ts';
 import { NO_NEEDS } from '../../core/request/needs.ts';
 import { NO_METRICS } from '../../ports/metrics-sink.ts';
 import type { AttemptTrace, RequestEnd, RequestTrace } from '../../ports/tracing.ts';
@@ -6,6 +8,7 @@ import type { Assignment, SubmitSpec } from '../../runtime/contract.ts';
 import type { RuntimeLog } from '../../runtime/log.ts';
 import { SILENT_LOG } from '../../runtime/log.ts';
 import { parseOpenAi } from '../protocols/openai/parse.ts';
+import { BeaconDesk } from '../user-side/beacon-desk.ts';
 import { UserSide } from '../user-side/user-side.ts';
 import { Witness } from './witness.ts';
 
@@ -75,7 +78,12 @@ function world(): World {
   const lines: Readonly<Record<string, unknown>>[] = [];
   const log: RuntimeLog = { ...SILENT_LOG, debug: (fields) => void lines.push(fields) };
   const userSide = new UserSide(NO_METRICS);
-  const witness = new Witness({ request: parsed.request, submit: SUBMIT, trace, log, userSide });
+  const config = (): RumConfig => defaultGatewayConfig({}).rum;
+  const beacons = new BeaconDesk({ config, now: () => 0, userSide, metrics: NO_METRICS });
+  const witness = new Witness(
+    { metrics: NO_METRICS, log, beacons },
+    { request: parsed.request, submit: SUBMIT, trace, nodeVisible: true },
+  );
   witness.submitted('id.1', 200);
   return { witness, trace, lines };
 }

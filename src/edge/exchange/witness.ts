@@ -1,39 +1,41 @@
 /**
- * What is told of one request beside the metrics: its spans, what its client saw of it, and the line in the log at its end.
- * The exchange says what happens; nothing here changes what it does.
+ * What is known of one request, and told of it: metrics, its spans, what its client saw of it, and the line in the log at its
+ * end. The exchange says what happens; nothing here changes what it does.
  *
  * A request is over when its outcome is known *and* its client has everything, or has left: a slow reader is a part of the
  * story. Both come in either order, each once.
  */
 import type { Bytes, DurationUs, MonoUs } from '../../base/units.ts';
+import { type Alternative, alternativeLabel } from '../../core/degrade/index.ts';
 import type { AttemptResult } from '../../core/request/outcome.ts';
-import type { AttemptTrace, RequestTrace } from '../../ports/tracing.ts';
-import type { Assignment, SubmitSpec } from '../../runtime/contract.ts';
-import type { RuntimeLog } from '../../runtime/log.ts';
-import type { InferenceRequest } from '../protocols/inference-request.ts';
-import type { LeftWhile, OverRequest, UserSide } from '../user-side/user-side.ts';
+import type { Usage } from '../../core/request/task.ts';
+import type { AttemptTrace } from '../../ports/tracing.ts';
+import type { Assignment } from '../../runtime/contract.ts';
+import type { LeftWhile, OverRequest } from '../user-side/user-side.ts';
+import type { ExchangeContext, ExchangeSpec } from './contract.ts';
 
 /** It has everything, or the connection was broken to tell it that it has not, or it left. */
 export type ClientEnd = 'whole' | 'broken' | LeftWhile;
 
-export interface WitnessSpec {
-  readonly request: InferenceRequest;
-  readonly submit: SubmitSpec;
-  readonly trace: RequestTrace | undefined;
-  readonly log: RuntimeLog;
-  readonly userSide: UserSide;
-}
+export type WitnessContext = Pick<ExchangeContext, 'metrics' | 'log' | 'beacons'>;
+export type WitnessSpec = Pick<ExchangeSpec, 'request' | 'submit' | 'trace' | 'nodeVisible'>;
 
 const NEVER: MonoUs = -1;
 
 /** A class that is shown to the user's side as it is: one is made for every request. */
 export class Witness implements OverRequest {
+  readonly #context: WitnessContext;
   readonly #spec: WitnessSpec;
   #attempt: AttemptTrace | undefined;
   publicId = '';
   #submittedAt: MonoUs = 0;
-  #queueWaitUs: DurationUs = 0;
+  #assignedAt: MonoUs = 0;
+  /** Until the first attempt; for a request that got none, until its end. 0 before either. */
+  queueWaitUs: DurationUs = 0;
+  /** What the gateway itself took: until the submission, and from each assignment until the node had it. */
+  overheadUs: DurationUs = 0;
   attempts = 0;
+  /** The last one, or ''. */
   #nodeId = '';
   #promptTokens: number | undefined;
   #outputTokens: number | undefined;
@@ -48,7 +50,8 @@ export class Witness implements OverRequest {
   /** It was given a token for a beacon. */
   hasToken = false;
 
-  constructor(spec: WitnessSpec) {
+  constructor(context: WitnessContext, spec: WitnessSpec) {
+    this.#context = context;
     this.#spec = spec;
   }
 
@@ -76,10 +79,26 @@ export class Witness implements OverRequest {
     return this.#spec.request.checksum;
   }
 
+  /** The node of the last attempt, if the client may know it; else ''. */
+  get visibleNode(): string {
+    return this.#spec.nodeVisible ? this.#nodeId : '';
+  }
+
   submitted(publicId: string, at: MonoUs): void {
     this.publicId = publicId;
     this.#submittedAt = at;
-    this.#spec.userSide.begun(this, at);
+    this.overheadUs = at - this.receivedAt;
+    this.#context.beacons.userSide.begun(this, at);
+  }
+
+  /** The token of a beacon, for the head of the answer; '' where beacons are not taken. */
+  beaconToken(): string {
+    const { beacons } = this.#context;
+    if (!beacons.config.enabled) return '';
+    const { className, tenant, receivedAt } = this.#spec.submit;
+    const token = beacons.tokenFor({ publicId: this.publicId, className, tenant, receivedAt });
+    this.hasToken = token !== '';
+    return token;
   }
 
   admitted(at: MonoUs): void {
@@ -88,10 +107,15 @@ export class Witness implements OverRequest {
 
   /** `model` is the one that runs, as the node knows it. */
   assigned({ attempt, nodeId }: Assignment, model: string, at: MonoUs): AttemptTrace | undefined {
-    if (this.attempts === 0) this.#queueWaitUs = at - this.#submittedAt;
+    const { trace, request, submit } = this.#spec;
+    const { metrics } = this.#context;
     this.attempts += 1;
+    if (this.attempts === 1) {
+      this.queueWaitUs = at - this.#submittedAt;
+      metrics.queueWait(submit.className, submit.model, Math.max(0, this.queueWaitUs / 1e6));
+    } else metrics.retried();
+    this.#assignedAt = at;
     this.#nodeId = nodeId;
-    const { trace, request } = this.#spec;
     if (trace === undefined) return undefined;
     trace.event('dispatched', at);
     this.#attempt = trace.attempt({ attempt, nodeId, endpoint: request.endpoint, model, at });
@@ -99,10 +123,14 @@ export class Witness implements OverRequest {
   }
 
   sent(at: MonoUs): void {
+    this.overheadUs += at - this.#assignedAt;
+    this.#context.metrics.dispatched(Math.max(0, at - this.#assignedAt) / 1e6);
     this.#attempt?.event('sent', at);
   }
 
   nodeFirstByte(at: MonoUs): void {
+    const { className, model, receivedAt } = this.#spec.submit;
+    this.#context.metrics.firstByte(className, model, Math.max(0, at - receivedAt) / 1e6);
     this.nodeFirstByteAt = at;
     this.#attempt?.event('first-byte', at);
   }
@@ -114,22 +142,35 @@ export class Witness implements OverRequest {
 
   /** An attempt that was given up may end long after the next one began. */
   attemptEnded(attempt: AttemptTrace | undefined, result: AttemptResult, at: MonoUs): void {
-    if (result.kind === 'ok' && result.usage !== undefined) {
-      this.#promptTokens = result.usage.promptTokens;
-      this.#outputTokens = result.usage.outputTokens;
-    }
+    if (result.kind === 'ok' && result.usage !== undefined) this.#used(result.usage);
     attempt?.end(result, at);
     if (this.#attempt === attempt) this.#attempt = undefined;
   }
 
-  /** The outcome, as the metrics count it. */
+  #used({ promptTokens, outputTokens }: Usage): void {
+    this.#promptTokens = promptTokens;
+    this.#outputTokens = outputTokens;
+    const { metrics } = this.#context;
+    const { model } = this.#spec.submit;
+    if (promptTokens !== undefined) metrics.tokens('input', model, promptTokens);
+    if (outputTokens !== undefined) metrics.tokens('output', model, outputTokens);
+  }
+
+  /** The outcome, as the metrics count it, and the label of a lesser answer that was given. */
   ended(outcome: string, degraded: string, at: MonoUs): void {
+    const { className, model, receivedAt } = this.#spec.submit;
+    this.#context.metrics.requestEnded(className, model, outcome, Math.max(0, at - receivedAt) / 1e6);
     this.outcome = outcome;
     this.degraded = degraded;
     this.endedAt = at;
     // Refused, evicted or left without an attempt: all of it was waiting.
-    if (this.attempts === 0) this.#queueWaitUs = at - this.#submittedAt;
+    if (this.attempts === 0) this.queueWaitUs = at - this.#submittedAt;
     if (this.#isClosed) this.#over(at);
+  }
+
+  endedLesser(alternative: Alternative, at: MonoUs): void {
+    this.ended('degraded', alternativeLabel(alternative), at);
+    this.#context.metrics.degraded(this.#spec.submit.className, alternative.how);
   }
 
   closed(how: ClientEnd, at: MonoUs): void {
@@ -141,7 +182,8 @@ export class Witness implements OverRequest {
   }
 
   #over(at: MonoUs): void {
-    const { trace, log, submit, request } = this.#spec;
+    const { trace, submit, request } = this.#spec;
+    const { log, beacons } = this.#context;
     const { className, tenant, model, stream } = submit;
     trace?.end({
       at,
@@ -153,14 +195,14 @@ export class Witness implements OverRequest {
       model,
       stream,
       attempts: this.attempts,
-      queueWaitUs: this.#queueWaitUs,
+      queueWaitUs: this.queueWaitUs,
       degraded: this.degraded,
       promptTokens: this.#promptTokens,
       outputTokens: this.#outputTokens,
       leftWhile: this.leftWhile,
     });
     if (log.debug !== undefined) log.debug(this.#line(at), 'Request ended');
-    this.#spec.userSide.over(this, at);
+    beacons.userSide.over(this, at);
   }
 
   #line(at: MonoUs): Readonly<Record<string, unknown>> {
@@ -175,7 +217,7 @@ export class Witness implements OverRequest {
       outcome: this.outcome,
       node: this.#nodeId,
       attempts: this.attempts,
-      queueMs: this.#queueWaitUs / 1_000,
+      queueMs: this.queueWaitUs / 1_000,
       tookMs: (at - receivedAt) / 1_000,
       ...(this.leftWhile === '' ? {} : { leftWhile: this.leftWhile }),
     };

@@ -14,7 +14,7 @@ import type { MetricsSink } from '../../ports/metrics-sink.ts';
 import type { RequestTrace } from '../../ports/tracing.ts';
 import type { Gateway } from '../../runtime/contract.ts';
 import type { ClientResponse } from '../exchange/client-response.ts';
-import type { ExchangeWatcher } from '../exchange/exchange.ts';
+import type { ExchangeWatcher } from '../exchange/contract.ts';
 import type { Spool } from '../exchange/spool.ts';
 import { type Refusal, refuse, renderOpenAiLines } from '../outcomes/refusal.ts';
 import { shortEnd } from '../short-trace.ts';

@@ -12,7 +12,7 @@
 import type { Bytes } from '../../base/units.ts';
 import type { Outcome } from '../../core/request/outcome.ts';
 import type { ClientResponse } from '../exchange/client-response.ts';
-import type { ExchangeWatcher } from '../exchange/exchange.ts';
+import type { ExchangeWatcher } from '../exchange/contract.ts';
 import type { SlowReader, Spool } from '../exchange/spool.ts';
 import type { Refusal } from '../outcomes/refusal.ts';
 
