@@ -5,6 +5,7 @@ const CORE = 'src/core';
 const PLACEMENT = `${CORE}/placement/placement.test.ts`;
 const PREFIXES = `${CORE}/scheduler/prefixes.test.ts`;
 const SCENARIOS = 'test/scenarios/scenarios.test.ts';
+const FIRST_BYTES = `${CORE}/scheduler/first-bytes.test.ts`;
 const LAST_CHANCE = `${CORE}/scheduler/last-chance.test.ts`;
 const FEASIBILITY = `${CORE}/admission/feasibility.test.ts`;
 const RESIDENCY = `${CORE}/placement/residency.test.ts`;
@@ -59,10 +60,55 @@ export const PLACEMENT_MUTANTS: readonly Mutant[] = [
     name: 'bound-a-model-by-what-little-shows',
     invariant: 0,
     file: `${CORE}/placement/choose.ts`,
-    original: 'if (!pool.mixesModels && leastUs',
-    mutated: 'if (leastUs',
+    original: 'pool.mixesModels || (task.spec.stream',
+    mutated: '(task.spec.stream',
     killer: PLACEMENT,
     titles: 'the head of a line > starts on the one node in time',
+  },
+  {
+    name: 'promise-a-first-byte-past-the-prompts-ahead',
+    invariant: 0,
+    file: `${CORE}/placement/choose.ts`,
+    original: '(workUs + node.awaitedUs) / rateInTurn',
+    mutated: 'workUs / rateInTurn',
+    killer: FIRST_BYTES,
+    titles: 'a stream on an engine that batches > is not sent where the prompts before it make it late',
+  },
+  {
+    name: 'join-the-longest-line-of-prompts',
+    invariant: 0,
+    file: `${CORE}/placement/choose.ts`,
+    original: '    promptsAheadUs(node, task) +\n',
+    mutated: '',
+    killer: FIRST_BYTES,
+    titles: 'a stream on an engine that batches > goes where fewer prompts are before it',
+  },
+  {
+    name: 'wait-for-a-prompt-that-ended',
+    invariant: 5,
+    file: `${CORE}/health/node-record.ts`,
+    original: 'if (!this.#dropRunning(task)) return;\n    this.#noLongerAwaits(task);',
+    mutated: 'if (!this.#dropRunning(task)) return;',
+    killer: FIRST_BYTES,
+    titles: 'a stream on an engine that batches',
+  },
+  {
+    name: 'tell-nobody-that-a-prompt-is-computed',
+    invariant: 0,
+    file: `${CORE}/scheduler/attempts.ts`,
+    original: 'if (!isOpened && node.rateInTurnOf(task.spec.model) === 0) return;',
+    mutated: 'if (!isOpened) return;',
+    killer: FIRST_BYTES,
+    titles: 'a stream on an engine that batches > is not sent where the prompts before it make it late',
+  },
+  {
+    name: 'keep-first-bytes-beyond-doubt',
+    invariant: 6,
+    file: `${CORE}/health/node-record.ts`,
+    original: 'this.#overall.doubt();\n    this.#firstBytes = new FirstBytes(this.#prior);',
+    mutated: 'this.#overall.doubt();',
+    killer: FIRST_BYTES,
+    titles: 'first bytes of one model > are doubted with the rates of its tasks',
   },
   {
     name: 'wait-for-ever-beside-an-idle-node',

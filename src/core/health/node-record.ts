@@ -7,6 +7,7 @@ import { type NumberRow, NumberRows } from '../../base/number-rows.ts';
 import type { DurationUs, MonoUs, Rate, Ratio, RefUs } from '../../base/units.ts';
 import type { ConcurrencyLimit } from '../capacity/concurrency.ts';
 import { priorOf, type RatePrior } from '../capacity/hardware.ts';
+import { FirstBytes } from '../capacity/first-bytes.ts';
 import { CURVE_WIDTH, RateCurve } from '../capacity/rate-curve.ts';
 import { NodePatience } from '../capacity/timeouts.ts';
 import type { SchedulerConfig } from '../config/types.ts';
@@ -16,6 +17,7 @@ import type { Seat } from '../placement/pool.ts';
 import type { PrefixHolder } from '../placement/prefix-index.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { ModelOffer } from '../request/needs.ts';
+import type { TaskSpec } from '../request/task.ts';
 import type { NodeSpec } from '../scheduler/events.ts';
 import { type ModelPace, NodeTally, TALLY_WIDTH } from '../signals/index.ts';
 import { FailureScore } from './failure-score.ts';
@@ -45,6 +47,8 @@ class ModelHere {
   curve: RateCurve | null = null;
   /** Made by the first task that tells something of its speed. */
   pace: PaceScore | null = null;
+  /** Made by the first stream of the model that begins, on a node of several. */
+  firstBytes: FirstBytes | null = null;
   /** Null beyond the bound on those that are told apart. */
   tally: ModelPace | null;
   readonly #row: NumberRow;
@@ -95,6 +99,8 @@ export class NodeRecord extends NodeNumbers {
   /** Exactly one task may try a node that comes back from an ejection. */
   isTrial = false;
   successes = 0;
+  /** Work until the first bytes of the streams here that still wait for theirs. */
+  awaitedUs: RefUs = 0;
   #overall: RateCurve;
   readonly failures: FailureScore = new FailureScore();
   /** Its times, for bounds on its silence. */
@@ -119,6 +125,8 @@ export class NodeRecord extends NodeNumbers {
   #prior: RatePrior;
   /** At most one per model that it offers or has measured. */
   readonly #models: Map<string, ModelHere> = new Map();
+  /** How soon streams begin where the engine batches, over all models. */
+  #firstBytes: FirstBytes;
   /** The same by the fleet's number of the model, once it was asked for: placement asks for many nodes per task. */
   readonly #curves: (RateCurve | undefined)[] = [];
   /** Rates of one task alone by that number, 0 where unknown: with many models every curve that is asked comes from memory. */
@@ -139,6 +147,7 @@ export class NodeRecord extends NodeNumbers {
     this.isSingleModel = this.offers.size === 1;
     this.#prior = priorOf(spec.hardware);
     this.#overall = new RateCurve(this.#prior, this.overallRow);
+    this.#firstBytes = new FirstBytes(this.#prior);
   }
 
   restate(spec: NodeSpec): void {
@@ -148,6 +157,7 @@ export class NodeRecord extends NodeNumbers {
     for (const here of this.#models.values()) {
       if (this.offers.has(here.model)) continue;
       here.pace = null;
+      here.firstBytes = null;
       if (here.curve === null) this.#models.delete(here.model);
     }
     this.#last = null;
@@ -187,6 +197,23 @@ export class NodeRecord extends NodeNumbers {
     if (this.isSingleModel) return this.soloRate;
     const known = number >= 0 && number < this.#soloRates.length ? (this.#soloRates[number] as number) : 0;
     return known > 0 ? known : this.rateOf(model, 1);
+  }
+
+  /**
+   * Work until first bytes per time, where the engine computes the prompts of streams in turn; 0 where it does not. '' stands
+   * for all models. See first-bytes.ts.
+   */
+  rateInTurnOf(model: string): Rate {
+    if (!this.spec.batching) return 0;
+    const own = this.isSingleModel || model === '' ? null : this.#models.get(model)?.firstBytes;
+    const { rate } = own ?? this.#firstBytes;
+    return rate > 0 ? rate : this.rateOf(model, 1);
+  }
+
+  /** Rate at which it does what a deadline bounds, as one of so many tasks and with no prompt before its own. */
+  deadlineRateOf({ model, stream }: TaskSpec, inflight: number): Rate {
+    const rateInTurn = stream ? this.rateInTurnOf(model) : 0;
+    return rateInTurn > 0 ? rateInTurn : this.rateOf(model, inflight);
   }
 
   /** Speed over all models: what the index orders by. */
@@ -266,6 +293,26 @@ export class NodeRecord extends NodeNumbers {
     return this.#overall.observations;
   }
 
+  /** The first byte of a stream came so long after it was sent. Once per attempt. */
+  learnFirstByte(task: TaskRecord, elapsedUs: DurationUs): void {
+    if (this.spec.batching) {
+      const { model } = task.spec;
+      const seen = { workUs: task.awaitedBeforeUs + task.awaitedUs, elapsedUs };
+      if (!this.isSingleModel) {
+        const here = this.#here(model);
+        here.firstBytes ??= new FirstBytes(this.#prior);
+        here.firstBytes.observe(seen, this.rateOf(model, 1));
+      }
+      this.#firstBytes.observe(seen, this.speed(1));
+    }
+    this.#noLongerAwaits(task);
+  }
+
+  #noLongerAwaits(task: TaskRecord): void {
+    this.awaitedUs -= task.awaitedUs;
+    task.awaitedUs = 0;
+  }
+
   learn(model: string, workUs: RefUs, timeUs: DurationUs, inflight: number): void {
     this.#overall.observe(workUs, timeUs, inflight);
     const rate = this.#overall.perTask(1);
@@ -317,6 +364,7 @@ export class NodeRecord extends NodeNumbers {
    */
   doubtRates(): void {
     this.#overall.doubt();
+    this.#firstBytes = new FirstBytes(this.#prior);
     this.#models.clear();
     this.#last = null;
     this.#curves.length = 0;
@@ -401,6 +449,8 @@ export class NodeRecord extends NodeNumbers {
       this.remainingUs(now) + task.workUs - task.savedUs + task.swapUs * this.speed(this.running.length + 1);
     this.progressAt = now;
     this.lastUsedAt = now;
+    task.awaitedBeforeUs = this.awaitedUs;
+    this.awaitedUs += task.awaitedUs;
     this.tally.noteStarted(task.workUs);
     task.runningIndex = this.running.push(task) - 1;
     if (this.group !== null) this.group.enter(task);
@@ -413,6 +463,7 @@ export class NodeRecord extends NodeNumbers {
     const inflight = this.running.length;
     this.#integrate(now);
     if (!this.#dropRunning(task)) return;
+    this.#noLongerAwaits(task);
     if (this.group !== null) this.group.leave(task);
     this.boundUs = (this.#remainingOf(inflight, now) * (inflight - 1)) / inflight;
     this.progressAt = now;

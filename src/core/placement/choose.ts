@@ -1,9 +1,10 @@
 /**
  * Earliest completion time: where a task would be done first, with room now and among the busy.
  *
- *   completion(node) = wait for room + what waiting tasks reserved + swap
+ *   completion(node) = wait for room + what waiting tasks reserved + swap + prompts before its own
  *                      + (work - what the node keeps of its prompt) / rate(model, inflight) x rank penalty
  *
+ * Prompts before its own are waited for by streams, and where the engine computes them in turn; see first-bytes.ts.
  * Candidates are the tops of the pools' buckets and the few nodes that keep most of the prompt, so the cost does not depend
  * on the number of nodes. A prompt that is kept is priced above its time where other tasks run beside it. Near-ties among
  * nodes with room break towards the resident model, then the prompt that is kept, then least bound work, then a seeded draw.
@@ -74,8 +75,16 @@ export function rankedUs(node: NodeRecord, task: TaskRecord, context: ChooseCont
   const workUs = task.prefix === null ? task.workUs : pricedUs(node, task, context);
   return (
     SWAP_PRICE * swapUs(node, task, context.config) +
+    promptsAheadUs(node, task) +
     workUs / node.nextRateOf(task.spec.model, task.modelNumber)
   );
+}
+
+/** Time in which a node that begins its streams in turn computes the prompts before this stream's; 0 elsewhere. */
+function promptsAheadUs(node: NodeRecord, { spec: { model, stream } }: TaskRecord): DurationUs {
+  if (!stream || node.awaitedUs === 0) return 0;
+  const rateInTurn = node.rateInTurnOf(model);
+  return rateInTurn > 0 ? node.awaitedUs / rateInTurn : 0;
 }
 
 /**
@@ -95,7 +104,19 @@ function leftUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): Ref
 /** Time until what the deadline bounds is done: the first byte of a stream, else the whole task. */
 export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
   const workUs = deadlineLeftUs(node, task, context);
-  return swapUs(node, task, context.config) + workUs / node.nextRateOf(task.spec.model, task.modelNumber);
+  const { model, stream } = task.spec;
+  const rateInTurn = stream ? node.rateInTurnOf(model) : 0;
+  const us =
+    rateInTurn > 0
+      ? (workUs + node.awaitedUs) / rateInTurn
+      : workUs / node.nextRateOf(model, task.modelNumber);
+  return swapUs(node, task, context.config) + us;
+}
+
+/** Work until a stream's first byte, of what the node does not keep; 0 for what is no stream. Whole, so that sums of it stay exact. */
+export function awaitedUs({ spec, deadlineWorkUs, savedUs }: TaskRecord): RefUs {
+  if (!spec.stream) return 0;
+  return Math.max(1, Math.round(Math.max(deadlineWorkUs * LEFT_SHARE_MIN, deadlineWorkUs - savedUs)));
 }
 
 /** Work that the deadline bounds and that the node has to do. */
@@ -152,7 +173,8 @@ export function choose(pools: readonly Pool[], task: TaskRecord, context: Choose
  * For where the best node with room would miss the deadline, by a swap's price, a kept prompt, an unproven node's rank or a
  * tie: puts in its place the best of those that would not, if there is one, and tells whether there is. A node is in time
  * that needs no more than `leftUs`. Costs a comparison per bucket where none is fast enough; of nodes with several models each
- * bucket is searched, since a model may run faster than its node does on the whole by more than is known yet.
+ * bucket is searched, since a model may run faster than its node does on the whole by more than is known yet; and so it is for
+ * streams that begin in turn, which the node's speed does not bound.
  */
 export function chooseInTime(
   pools: readonly Pool[],
@@ -168,8 +190,9 @@ export function chooseInTime(
     if (pool.group !== null && pool.group.shutsOut(task)) continue;
     const residents = context.config.placement.swapMs > 0 ? pool.residentsOf(task.spec.model) : undefined;
     if (residents !== undefined) considerInTime(residents, leftUs, comparison);
+    const mayBeFaster = pool.mixesModels || (task.spec.stream && pool.fastestInTurn() !== undefined);
     for (const bucket of pool.buckets) {
-      if (!pool.mixesModels && leastUs / bucket.speedMax > leftUs) break;
+      if (!mayBeFaster && leastUs / bucket.speedMax > leftUs) break;
       considerInTime(bucket, leftUs, comparison);
     }
   }

@@ -77,7 +77,7 @@ export function ineligibleReasons(
   if (isShutFor(node, task.spec.model, { config, now })) reasons.push('breaker-open');
   if (task.triedNodes?.includes(node.spec.id)) reasons.push('tried-before');
   reasons.push(...roomReasons(node, now, config));
-  const rate = node.rateOf(task.spec.model, node.running.length + 1);
+  const rate = node.deadlineRateOf(task.spec, node.running.length + 1);
   if (now + task.deadlineWorkUs / rate > task.deadlineAt) reasons.push('too-slow');
   return reasons;
 }

@@ -34,6 +34,8 @@ export class Seat {
   readonly place: HeapSlot<Seat>;
   readonly home: HeapSlot<Seat>;
   readonly speed: HeapSlot<Seat>;
+  /** Place in the pool by how soon streams begin, while they begin in turn there. */
+  readonly turn: HeapSlot<Seat>;
   bucket: Bucket | null = null;
   residents: Residents | null = null;
   hasRoom = false;
@@ -48,6 +50,7 @@ export class Seat {
     this.place = new HeapSlot<Seat>(this, node.order);
     this.home = new HeapSlot<Seat>(this, node.order);
     this.speed = new HeapSlot<Seat>(this, node.order);
+    this.turn = new HeapSlot<Seat>(this, node.order);
   }
 
   /** Whether the index counts it among the open ones; behind the node's marks until the node is refreshed. */
@@ -118,6 +121,7 @@ export class Pool {
   /** Buckets that were ever used, the fastest first. */
   readonly buckets: Bucket[] = [];
   readonly #bySpeed: KeyedHeap<Seat> = new KeyedHeap<Seat>();
+  readonly #byTurn: KeyedHeap<Seat> = new KeyedHeap<Seat>();
   /** By loaded model, of those that the pool offers; empty where loading costs nothing. */
   readonly #residents: Map<string, Residents> = new Map();
   #capacityMicro = 0;
@@ -150,6 +154,11 @@ export class Pool {
   /** The open node with the greatest speed: in the one model of the pool, or over all models where it has several. */
   fastest(): NodeRecord | undefined {
     return this.#bySpeed.peek()?.node;
+  }
+
+  /** The open node that begins streams soonest, of those that begin them in turn; over all models where it has several. */
+  fastestInTurn(): NodeRecord | undefined {
+    return this.#byTurn.peek()?.node;
   }
 
   /** The seats of nodes that have the model loaded, or undefined while there never was one. */
@@ -194,6 +203,7 @@ export class Pool {
   unplace(seat: Seat): void {
     this.#takeOut(seat);
     if (seat.speed.isInHeap) this.#bySpeed.remove(seat.speed);
+    if (seat.turn.isInHeap) this.#byTurn.remove(seat.turn);
     this.#capacityMicro -= seat.capacityMicro;
     seat.capacityMicro = 0;
     this.#openSlots -= seat.slots;
@@ -231,6 +241,7 @@ export class Pool {
   }
 
   #rate(seat: Seat, config: SchedulerConfig): void {
+    this.#rateInTurn(seat);
     const { slotsNow } = seat.node;
     const soloRate =
       this.soleModel === null ? seat.node.soloRate : seat.node.soloRateOf(this.soleModel, UNNUMBERED);
@@ -242,6 +253,14 @@ export class Pool {
     const capacityMicro = Math.round(seat.node.capacity(config) * 1_000_000);
     this.#capacityMicro += capacityMicro - seat.capacityMicro;
     seat.capacityMicro = capacityMicro;
+  }
+
+  #rateInTurn(seat: Seat): void {
+    const rate = seat.node.rateInTurnOf(this.soleModel ?? '');
+    const { isInHeap } = seat.turn;
+    if (rate > 0 && !isInHeap) this.#byTurn.push(seat.turn, -rate);
+    else if (rate > 0 && this.#byTurn.keyOf(seat.turn) !== -rate) this.#byTurn.update(seat.turn, -rate);
+    else if (rate === 0 && isInHeap) this.#byTurn.remove(seat.turn);
   }
 
   #residentsFor(node: NodeRecord): Residents | null {

@@ -75,6 +75,9 @@ export class TaskRecord extends TaskNumbers {
   startInflight = 0;
   /** Part of the predicted time in which the node loads its model. */
   swapUs: DurationUs = 0;
+  /** Work until the first byte of the attempt under way, 0 once it came and for what is no stream; and what was awaited before it on the node. */
+  awaitedUs: RefUs = 0;
+  awaitedBeforeUs: RefUs = 0;
   /** From submission until what its deadline bounds is done, as predicted when it was let in; at most `ETA_US_MAX`. */
   etaUs: DurationUs = 0;
   /** The counters that were charged for it, and are corrected at its end. */
@@ -104,6 +107,8 @@ export class TaskRecord extends TaskNumbers {
     this.givesWayTo = NOBODY;
     this.startInflight = 0;
     this.swapUs = 0;
+    this.awaitedUs = 0;
+    this.awaitedBeforeUs = 0;
     this.etaUs = 0;
     this.classCounter = null;
     this.flowCounter = null;

@@ -53,15 +53,25 @@ export function attemptFirstByte(state: SchedulerState, task: TaskRecord): void 
   if (task.node === null) return;
   task.isAnswering = true;
   if (task.hasFirstByte || !task.spec.stream) return;
+  learnFirstByte(state, task, task.node);
   firstByteTimed(state, task, task.node);
   task.hasFirstByte = true;
   if (!task.isSettled) bookDone(state, task);
   state.wheel.remove(task);
   const { node } = task;
-  if (node.breakers === null && state.modelBreakers.size === 0) return;
-  if (!modelAnswered(state, node, task)) return;
+  const mayOpen = node.breakers !== null || state.modelBreakers.size > 0;
+  const isOpened = mayOpen && modelAnswered(state, node, task);
+  // Where streams begin in turn, there is one prompt less before those who wait.
+  if (!isOpened && node.rateInTurnOf(task.spec.model) === 0) return;
   refreshNode(state, node);
   dispatchNode(state, node);
+}
+
+/** Loading is no work, as in `succeeded`. */
+function learnFirstByte(state: SchedulerState, task: TaskRecord, node: NodeRecord): void {
+  const sentAt = task.sentAt === 0 ? task.decidedAt : task.sentAt;
+  const elapsedUs = Math.max(1, state.now - Math.max(sentAt, queuedUntil(task, node)));
+  node.learnFirstByte(task, elapsedUs > task.swapUs ? elapsedUs - task.swapUs : elapsedUs);
 }
 
 export function attemptEnded(state: SchedulerState, task: TaskRecord, result: AttemptResult): void {

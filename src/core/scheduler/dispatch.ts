@@ -15,6 +15,7 @@ import { laneDrainUs } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { NodeGroup } from '../placement/bulkhead.ts';
 import {
+  awaitedUs,
   choose,
   chooseInTime,
   deadlineServiceUs,
@@ -463,6 +464,7 @@ export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node
     expectDoneAt(task, state.now + deadlineServiceUs(node, task, state.context));
   task.swapUs = swapUs(node, task, state.config);
   task.savedUs = task.prefix === null ? 0 : savedUs(node, task, state.context);
+  task.awaitedUs = awaitedUs(task);
   setLimits(state, lane, task, node);
   if (node.concurrency !== null) limitStarting(state, node);
   task.isRunning = true;

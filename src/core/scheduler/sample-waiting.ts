@@ -88,7 +88,7 @@ function idleFor(
   for (const node of idle) {
     const offer = node.offers.has(task.spec.model);
     if (!offer || node.cordoned || node.draining) continue;
-    const serviceUs = task.deadlineWorkUs / node.rateOf(task.spec.model, 1);
+    const serviceUs = task.deadlineWorkUs / node.deadlineRateOf(task.spec, 1);
     const idleUs = now - Math.max(node.lastDoneAt, task.submittedAt);
     if (serviceUs > idleUs) continue;
     const reasons = ineligibleReasons(node, task, now, state.config);

@@ -93,10 +93,9 @@ export function isInTimeAfter(
   node: NodeRecord,
   { startAt, inflight }: { readonly startAt: MonoUs; readonly inflight: number },
 ): boolean {
-  const { model } = task.spec;
   const leftUs = deadlineLeftUs(node, task, context);
-  const neededUs = swapUs(node, task, state.config) + leftUs / node.rateOf(model, inflight);
-  const bestUs = Math.min(bestServiceUs(lane, task), task.deadlineWorkUs / node.rateOf(model, 1));
+  const neededUs = swapUs(node, task, state.config) + leftUs / node.deadlineRateOf(task.spec, inflight);
+  const bestUs = Math.min(bestServiceUs(lane, task), task.deadlineWorkUs / node.deadlineRateOf(task.spec, 1));
   return startAt + neededUs * marginOver(state, lane, { task, bestUs }) <= task.deadlineAt;
 }
 
