@@ -64,7 +64,8 @@ function measure(policy: string, times: number): string {
   const shares = offered.map((all, window) => `${((100 * lost[window]!) / all).toFixed(1)} %`).join(', ');
   const within = back.filter((seconds) => seconds <= 10).length;
   const waiting = (waitingMs / 1_000 / seeds.length).toFixed(0);
-  return `${policy}, ${times} times: not answered ${shares}; ${waiting} s of work waited; back within 10 s in ${within} of ${seeds.length} seeds, worst ${Math.max(...back)} s`;
+  const mean = (back.reduce((sum, seconds) => sum + seconds, 0) / back.length).toFixed(1);
+  return `${policy}, ${times} times: not answered ${shares}; ${waiting} s of work waited; back within 10 s in ${within} of ${seeds.length} seeds, mean ${mean} s, worst ${Math.max(...back)} s`;
 }
 
 const STEP_S = 0.05;
