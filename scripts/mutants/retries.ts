@@ -156,6 +156,15 @@ export const RETRY_MUTANTS: readonly Mutant[] = [
     titles: 'RetryMarks forget by themselves',
   },
   {
+    name: 'invite-who-came-too-early',
+    invariant: 0,
+    file: `${CORE}/admission/retry-marks.ts`,
+    original: "return isKept ? 'due' : 'unknown';",
+    mutated: "return 'due';",
+    killer: RETRY_MARKS,
+    titles: 'RetryMarks tell who comes before',
+  },
+  {
     name: 'remember-who-was-refused-without-bound',
     invariant: 4,
     file: `${CORE}/admission/retry-marks.ts`,

@@ -8,9 +8,11 @@ test('RetryMarks tell who comes before the time it was told from who keeps to it
   expect(marks.judge('a', 0)).toBe('unknown');
   marks.note('a', 10 * S, 0);
   expect(marks.judge('a', 10 * S - 1)).toBe('early');
-  expect(marks.remainingUs('a', 4 * S), 'the promise stays as it was').toBe(6 * S);
-  expect(marks.judge('a', 10 * S)).toBe('due');
-  expect(marks.judge('a', 10 * S), 'a promise is kept once').toBe('unknown');
+  expect(marks.remainingUs('a', 4 * S), 'the time stays as it was').toBe(6 * S);
+  expect(marks.judge('a', 10 * S), 'who came before is not invited').toBe('unknown');
+  marks.note('b', 10 * S, 0);
+  expect(marks.judge('b', 10 * S)).toBe('due');
+  expect(marks.judge('b', 10 * S), 'a promise is kept once').toBe('unknown');
   expect(marks.size).toBe(0);
 });
 

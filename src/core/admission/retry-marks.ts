@@ -1,10 +1,13 @@
 /**
  * Who was refused for overload, and from when on it was told to come back: bodies of one tenant by fingerprint.
  *
- *   refused ──► mark, due at the hint ──comes at the due time or later──► invited: it did what it was told
+ *   refused ──► mark, due at the hint ──comes at the due time or later──► invited, if it did not come before: it did what it was told
  *                     │  ▲
- *                     │  └──comes before──► repeat: the mark, and so the promise, stays as it is
+ *                     │  └──comes before──► repeat: the due time stays as it is, and at it one comes as if for the first time
  *                     └──never comes──► expires by itself
+ *
+ * Who asks every other second comes at the due time by luck. Were it invited, impatient users would have most of what a standing queue
+ * is let in, and keep an overload alive after its cause has gone.
  *
  * How many of those who were told a time keep to it is learned here too (`keptRatio`): the wait of the next one depends
  * on how many of those before it will come back.
@@ -62,15 +65,16 @@ export class RetryMarks {
     if (!oldest.done) this.#marks.delete(oldest.value);
   }
 
-  /** Judges an arrival; one that keeps to its time uses its mark up. */
+  /** Judges an arrival; one at its time uses its mark up. */
   judge(fingerprint: string, now: MonoUs): MarkVerdict {
     this.#sweep(now);
     const mark = this.#live(fingerprint, now);
     if (mark === undefined) return 'unknown';
     if (now >= mark.dueAt) {
       this.#marks.delete(fingerprint);
-      this.#learn(mark.early === 0 ? 1 : 0);
-      return 'due';
+      const isKept = mark.early === 0;
+      this.#learn(isKept ? 1 : 0);
+      return isKept ? 'due' : 'unknown';
     }
     mark.early += 1;
     return mark.early > EARLY_MAX ? 'unknown' : 'early';
