@@ -84,10 +84,11 @@ export class Lane {
   /** Fairness between lanes that share a node: served work over the weight of the classes waiting. */
   laneTag = 0;
   /**
-   * Nodes of the group, or of none, that are no faster than this were declined by those who wait, and need not be offered before
-   * that instant. Whom a share keeps from the group was not asked, and may take a node outside of it.
+   * Nodes of the group, or of none, that are no faster than this and have no fewer prompts to compute first were declined by those
+   * who wait, and need not be offered before that instant. Whom a share keeps from the group was not asked, and may take a node outside of it.
    */
   declinedRate: Rate = 0;
+  declinedAwaitedUs: RefUs = 0;
   declinedGroup: NodeGroup | null = null;
   declinedUntil: MonoUs = 0;
   /** Unless more waits than this: then a longer loss can be afforded. */

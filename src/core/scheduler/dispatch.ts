@@ -10,7 +10,7 @@
  * A pass has a cause and looks no further than that: a node that got room is offered to the lane until it has none;
  * an arrival is considered alone; only a timer looks at everything again.
  */
-import type { DurationUs, MonoUs, NodeId } from '../../base/units.ts';
+import type { DurationUs, MonoUs, NodeId, RefUs } from '../../base/units.ts';
 import { laneDrainUs } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { NodeGroup } from '../placement/bulkhead.ts';
@@ -413,20 +413,28 @@ function decline(state: SchedulerState, lane: Lane, node: NodeRecord): void {
   const isOther = node.group !== lane.declinedGroup;
   if (isOther || state.now >= lane.declinedUntil || lane.workUs > lane.declinedWorkUs) lane.declinedRate = 0;
   if (lane.declinedRate === 0) {
+    lane.declinedAwaitedUs = 0;
     lane.declinedUntil = state.now + DECLINED_US;
     lane.declinedWorkUs = lane.workUs * DECLINED_GROWTH;
     lane.declinedGroup = node.group;
   }
   lane.declinedRate = Math.max(lane.declinedRate, node.nextRate);
+  lane.declinedAwaitedUs = Math.max(lane.declinedAwaitedUs, awaitedFirstUs(node));
 }
 
 function isDeclined(state: SchedulerState, lane: Lane, node: NodeRecord): boolean {
   return (
     node.nextRate <= lane.declinedRate &&
+    awaitedFirstUs(node) >= lane.declinedAwaitedUs &&
     state.now < lane.declinedUntil &&
     lane.workUs <= lane.declinedWorkUs &&
     node.group === lane.declinedGroup
   );
+}
+
+/** Work on prompts that the node computes before that of a stream which comes now. */
+function awaitedFirstUs({ spec, awaitedUs: work }: NodeRecord): RefUs {
+  return spec.batching ? work : 0;
 }
 
 function hasRoomNow(node: NodeRecord): boolean {

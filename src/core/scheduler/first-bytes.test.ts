@@ -79,6 +79,23 @@ describe('a stream on an engine that batches', () => {
     expect(checked.permits.get(3)?.nodeId).toBe('a');
   });
 
+  test('is offered a node anew, which it declined, as soon as fewer prompts are before it', () => {
+    const checked = world(['a']);
+    stream(checked, 1);
+    checked.advance(S);
+    begin(checked, 1);
+    checked.advance(9 * S);
+    checked.end(1);
+    stream(checked, 2);
+    begin(checked, 2);
+    stream(checked, 3, { firstByteWorkUs: 8 * S });
+    stream(checked, 4, { deadlineAt: checked.now + 5 * S });
+    checked.end(2);
+    expect(checked.permits.has(4), 'late behind the prompt of 3').toBe(false);
+    begin(checked, 3);
+    expect(checked.permits.get(4)?.nodeId).toBe('a');
+  });
+
   test('goes where fewer prompts are before it', () => {
     const checked = world(['a', 'b']);
     for (const id of [1, 2]) stream(checked, id);
