@@ -53,7 +53,7 @@ export function attemptFirstByte(state: SchedulerState, task: TaskRecord): void 
   if (task.node === null) return;
   task.isAnswering = true;
   if (task.hasFirstByte || !task.spec.stream) return;
-  learnFirstByte(state, task, task.node);
+  task.node.learnFirstByte(task, workedUs(task, elapsedUsOf(state, task, task.node)));
   firstByteTimed(state, task, task.node);
   task.hasFirstByte = true;
   if (!task.isSettled) bookDone(state, task);
@@ -67,20 +67,10 @@ export function attemptFirstByte(state: SchedulerState, task: TaskRecord): void 
   dispatchNode(state, node);
 }
 
-/** Loading is no work, as in `succeeded`. */
-function learnFirstByte(state: SchedulerState, task: TaskRecord, node: NodeRecord): void {
-  const sentAt = task.sentAt === 0 ? task.decidedAt : task.sentAt;
-  const elapsedUs = Math.max(1, state.now - Math.max(sentAt, queuedUntil(task, node)));
-  node.learnFirstByte(task, elapsedUs > task.swapUs ? elapsedUs - task.swapUs : elapsedUs);
-}
-
 export function attemptEnded(state: SchedulerState, task: TaskRecord, result: AttemptResult): void {
   const { node } = task;
   if (node === null) return;
-  const elapsedUs = Math.max(
-    1,
-    state.now - Math.max(task.sentAt === 0 ? task.decidedAt : task.sentAt, queuedUntil(task, node)),
-  );
+  const elapsedUs = elapsedUsOf(state, task, node);
   const heir = task.givesWayTo;
   if (result.kind !== 'ok' || task.isSettled) bookAttempt(state, task, { node, elapsedUs, result, heir });
   node.release(task, state.now);
@@ -161,13 +151,12 @@ function succeeded(
   const actualUs =
     usage === undefined ? task.workUs : workModelOf(state, task.spec.model).actual(usage, task.workUs);
   const inflight = node.meanInflight(task, state.now);
-  // Loading is no work; who was faster than that had the model loaded. Nor is what was kept of the prompt, whose saving
-  // would count twice.
-  const workedUs = done.elapsedUs > task.swapUs ? done.elapsedUs - task.swapUs : done.elapsedUs;
+  const ownUs = workedUs(task, done.elapsedUs);
+  // What was kept of the prompt is no work either: its saving would count twice.
   const doneUs = Math.max(1, actualUs - task.savedUs);
-  node.learn(task.spec.model, doneUs, workedUs, inflight);
-  tallyServed(node, task, { workUs: doneUs, workedUs, elapsedUs: done.elapsedUs, inflight });
-  if (node.concurrency !== null) limitServed(state, node, { workUs: doneUs, elapsedUs: workedUs, inflight });
+  node.learn(task.spec.model, doneUs, ownUs, inflight);
+  tallyServed(node, task, { workUs: doneUs, workedUs: ownUs, elapsedUs: done.elapsedUs, inflight });
+  if (node.concurrency !== null) limitServed(state, node, { workUs: doneUs, elapsedUs: ownUs, inflight });
   state.margin.observe(done.elapsedUs, task.predictedUs);
   if (!task.isSettled) {
     bookService(state, task, done.elapsedUs);
@@ -180,7 +169,7 @@ function succeeded(
   if (isEvidence(node, task.decidedAt)) {
     const { healthMin } = state.config.placement;
     const pace = node.paceOf(task.spec.model);
-    afterSuccess(state, node, task, pace.record(doneUs, workedUs, inflight, healthMin));
+    afterSuccess(state, node, task, pace.record(doneUs, ownUs, inflight, healthMin));
   }
   // It broke a node before and was served now: it was not the cause.
   if (task.brokenNodes > 0) state.poison.forgive(task.fingerprint);
@@ -311,6 +300,17 @@ function correct(task: TaskRecord, actualUs: number): void {
 function finish(state: SchedulerState, task: TaskRecord, outcome: Outcome): void {
   if (task.isSettled) forget(state, task);
   else settle(state, task, outcome);
+}
+
+/** Since the node could begin with it. */
+function elapsedUsOf(state: SchedulerState, task: TaskRecord, node: NodeRecord): DurationUs {
+  const sentAt = task.sentAt === 0 ? task.decidedAt : task.sentAt;
+  return Math.max(1, state.now - Math.max(sentAt, queuedUntil(task, node)));
+}
+
+/** Loading is no work; who was faster than that had the model loaded. */
+function workedUs({ swapUs }: TaskRecord, elapsedUs: DurationUs): DurationUs {
+  return elapsedUs > swapUs ? elapsedUs - swapUs : elapsedUs;
 }
 
 /** A task sent ahead waits inside the node until the one before it is done. */

@@ -37,14 +37,20 @@ function serveBeside(checked: CheckedScheduler, ids: readonly number[], slowness
   for (const id of ids) checked.end(id);
 }
 
-/** A node that was seen with several streams: each ran at a tenth of its speed, and began in a second. */
-function seasoned(): CheckedScheduler {
+/** A node that was seen with one stream, which ran and began as fast as the reference. */
+function seenOnce(): CheckedScheduler {
   const checked = world(['a']);
   stream(checked, 1);
   checked.advance(S);
   begin(checked, 1);
   checked.advance(9 * S);
   checked.end(1);
+  return checked;
+}
+
+/** The same, and since then with several: each ran at a tenth of its speed, and began in a second. */
+function seasoned(): CheckedScheduler {
+  const checked = seenOnce();
   for (let round = 0; round < 10; round++)
     serveBeside(
       checked,
@@ -66,26 +72,15 @@ describe('a stream on an engine that batches', () => {
   });
 
   test('is not sent where the prompts before it make it late', () => {
-    const checked = world(['a']);
-    stream(checked, 1);
-    checked.advance(S);
-    begin(checked, 1);
-    checked.advance(9 * S);
-    checked.end(1);
+    const checked = seenOnce();
     expect(stream(checked, 2, { firstByteWorkUs: 8 * S })).toBe('a');
     expect(stream(checked, 3, { deadlineAt: checked.now + 5 * S })).toBeUndefined();
     begin(checked, 2);
-    checked.advance(S / 10);
     expect(checked.permits.get(3)?.nodeId).toBe('a');
   });
 
   test('is offered a node anew, which it declined, as soon as fewer prompts are before it', () => {
-    const checked = world(['a']);
-    stream(checked, 1);
-    checked.advance(S);
-    begin(checked, 1);
-    checked.advance(9 * S);
-    checked.end(1);
+    const checked = seenOnce();
     stream(checked, 2);
     begin(checked, 2);
     stream(checked, 3, { firstByteWorkUs: 8 * S });

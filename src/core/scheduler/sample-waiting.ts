@@ -7,6 +7,7 @@ import type { NodeRecord } from '../health/node-record.ts';
 import { ineligibleReasons } from '../placement/eligibility.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { WAITING_ROWS_MAX, type WaitingRow } from '../signals/index.ts';
+import { UNFIT } from './hold/candidates.ts';
 import type { SchedulerState } from './state.ts';
 
 /** Who has waited less is no case yet. */
@@ -16,14 +17,8 @@ const IDLE_NODES_MAX = 64;
 const HOLDERS_MAX = 512;
 const HELD_FOR_FASTER = 'held-for-faster-node';
 /** What says that the node is none for the task, whether it is idle or not. */
-const NOT_FOR_IT: ReadonlySet<string> = new Set([
-  'model-not-offered',
-  'context-too-long',
-  'capability-missing',
-  'lora-missing',
-  'pixels-too-many',
-  'embedding-size',
-  'zone',
+const NOT_FOR_IT: ReadonlySet<string> = new Set<string>([
+  ...UNFIT,
   'cordoned',
   'draining',
   'bulkhead',

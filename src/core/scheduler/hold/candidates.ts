@@ -39,7 +39,7 @@ const MARKS: ReadonlySet<IneligibleReason> = new Set([
   'breaker-open',
 ]);
 /** What no time and no operator changes. */
-const UNFIT: ReadonlySet<IneligibleReason> = new Set([
+export const UNFIT: ReadonlySet<IneligibleReason> = new Set([
   'model-not-offered',
   'context-too-long',
   'capability-missing',
