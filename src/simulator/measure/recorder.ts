@@ -292,7 +292,7 @@ export class Recorder implements Observer, UserObserver {
       tally.workUs += workUs;
     }
     this.#recovery?.answered(user.arrivedAt);
-    if (inTime) this.#recovery?.servedInTime(user.arrivedAt);
+    if (inTime) this.#recovery?.servedInTime(user.arrivedAt, now);
     if (now < window.from || now >= window.until) return;
     this.#tenantOf(user).servedUs += workUs;
     const fleetUs = this.#fleetUs(user, workUs);
@@ -376,6 +376,7 @@ export class Recorder implements Observer, UserObserver {
       tryRecoverySeconds: recovery.tryWaitsSeconds(now),
       goodputRecoverySeconds: recovery.goodputSeconds(0.95, until),
       goodputRecovery98Seconds: recovery.goodputSeconds(0.98, until),
+      rateRecoverySeconds: recovery.rateSeconds(0.95, until),
       answersRecoverySeconds: recovery.answersSeconds(0.95, until),
     };
   }

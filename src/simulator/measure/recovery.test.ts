@@ -54,7 +54,7 @@ describe('Recovery', () => {
     const watched = recovery();
     const serve = (at: number, isServed: boolean): void => {
       watched.arrived(at);
-      if (isServed) watched.servedInTime(at);
+      if (isServed) watched.servedInTime(at, at);
     };
     // What the first half of the calm is like does not matter.
     everyHalfSecond(0, 50, (at) => serve(at, false));
@@ -73,7 +73,7 @@ describe('Recovery', () => {
     const answer = (at: number, { inTime }: { readonly inTime: boolean }): void => {
       watched.arrived(at);
       watched.answered(at);
-      if (inTime) watched.servedInTime(at);
+      if (inTime) watched.servedInTime(at, at);
     };
     everyHalfSecond(0, 100, (at) => answer(at, { inTime: true }));
     everyHalfSecond(200, 220, (at) => watched.arrived(at));
@@ -81,5 +81,18 @@ describe('Recovery', () => {
     everyHalfSecond(250, 300, (at) => answer(at, { inTime: true }));
     expect(watched.answersSeconds(0.95, 300 * S)).toBe(20);
     expect(watched.goodputSeconds(0.95, 300 * S)).toBe(50);
+  });
+
+  test('of the rate counts answers in time when they are given, by the minute', () => {
+    const watched = recovery();
+    everyHalfSecond(0, 100, (at) => watched.servedInTime(at - S, at));
+    everyHalfSecond(100, 230, (at) => watched.servedInTime(at - 50 * S, at + (at % S === 0 ? 0 : 500 * S)));
+    // A tenth too few for ten seconds, and more than before in the fifty after it.
+    everyHalfSecond(230, 240, (at) => at % (5 * S) !== 0 && watched.servedInTime(at, at));
+    everyHalfSecond(240, 400, (at) => watched.servedInTime(at, at));
+    expect(watched.rateSeconds(0.95, 400 * S)).toBe(30);
+    expect(watched.rateSeconds(0.95, 290 * S)).toBe(30);
+    expect(watched.rateSeconds(0.95, 289 * S)).toBe(Number.POSITIVE_INFINITY);
+    expect(recovery().rateSeconds(0.95, 259 * S)).toBe(Number.POSITIVE_INFINITY);
   });
 });

@@ -13,6 +13,9 @@
  * Answers: the same of the share that has an answer at all, by whichever try. A client that hangs up at the deadline of each
  * try is never answered late by one: whoever had to come back is late by the first measure and not by this.
  *
+ * Rate: answers in time by when they were given; back with the first minute, from one of the windows on, that has 95 % of what a
+ * minute before had. A minute, since windows have so few that chance in arrivals alone takes more than a twentieth of them.
+ *
  * What is "before" is the second half of the time before the first disturbance: the first is for warming up.
  */
 import type { DurationUs, MonoUs, Ratio } from '../../base/units.ts';
@@ -25,6 +28,7 @@ export interface Disturbance {
 
 const WINDOW_US: DurationUs = 10_000_000;
 const WINDOWS_IN_A_ROW = 2;
+const WINDOWS_PER_MINUTE = 6;
 const WAIT_TIMES = 2;
 const WAIT_DEADLINE_SHARE = 0.05;
 /** Windows after the end of the disturbance that are kept: a week. */
@@ -90,6 +94,8 @@ export class Recovery {
   readonly #inTime: number[] = [];
   #beforeAnswered = 0;
   readonly #answered: number[] = [];
+  #beforeDone = 0;
+  readonly #done: number[] = [];
 
   /** `deadlineUs` is that of the class whose waits are looked at. */
   constructor(disturbance: Disturbance, deadlineUs: DurationUs) {
@@ -118,9 +124,11 @@ export class Recovery {
     else this.#count(this.#offered, now);
   }
 
-  servedInTime(arrivedAt: MonoUs): void {
+  servedInTime(arrivedAt: MonoUs, now: MonoUs): void {
     if (isBefore(this.#disturbance, arrivedAt)) this.#beforeInTime += 1;
     else this.#count(this.#inTime, arrivedAt);
+    if (isBefore(this.#disturbance, now)) this.#beforeDone += 1;
+    else this.#count(this.#done, now);
   }
 
   /** In time or not. */
@@ -147,13 +155,30 @@ export class Recovery {
     return this.#backSeconds(this.#answered, share * this.#partBefore(this.#beforeAnswered), until);
   }
 
+  /** By when answers were given; the first minute with `share` of what a minute before had, of those that were over at `until`. */
+  rateSeconds(share: Ratio, until: MonoUs): number {
+    const { from } = this.#disturbance;
+    const leastPerMinute = (share * this.#beforeDone * WINDOWS_PER_MINUTE * WINDOW_US) / (from / 2);
+    const minutes = this.#windowsUntil(until) - WINDOWS_PER_MINUTE;
+    for (let window = 0; window <= minutes; window++) {
+      let done = 0;
+      for (let at = window; at < window + WINDOWS_PER_MINUTE; at++) done += this.#done[at] ?? 0;
+      if (done >= leastPerMinute) return (window * WINDOW_US) / 1e6;
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  #windowsUntil(until: MonoUs): number {
+    return Math.min(WINDOWS_MAX, Math.floor((until - this.#disturbance.until) / WINDOW_US));
+  }
+
   #partBefore(count: number): Ratio {
     return this.#beforeOffered === 0 ? 1 : count / this.#beforeOffered;
   }
 
   /** First of the windows in a row in each of which at least `part` of those who came count. */
   #backSeconds(counts: readonly number[], part: Ratio, until: MonoUs): number {
-    const windows = Math.min(WINDOWS_MAX, Math.floor((until - this.#disturbance.until) / WINDOW_US));
+    const windows = this.#windowsUntil(until);
     let healthy = 0;
     for (let window = 0; window < windows; window++) {
       const offered = this.#offered[window] ?? 0;

@@ -125,6 +125,8 @@ export interface PolicyReport {
   readonly goodputRecovery98Seconds?: number;
   /** The same of the share that has an answer by whichever try, at 95 %. */
   readonly answersRecoverySeconds?: number;
+  /** The same of answers in time by when they were given: to the first minute with 95 % of what a minute before had. */
+  readonly rateRecoverySeconds?: number;
   /** From the end of the last disturbance until the 95th percentile of waits is back; absent without one, Infinity if never. */
   readonly recoverySeconds?: number;
   /** The same by waits of tries, each from its own submission, and tries that were refused. */
