@@ -6,6 +6,7 @@ const TIMEOUTS = `${CORE}/capacity/timeouts.test.ts`;
 const PATIENCE = `${CORE}/scheduler/patience.test.ts`;
 const LIMIT = `${CORE}/capacity/concurrency.test.ts`;
 const LIMITED = `${CORE}/scheduler/concurrency.test.ts`;
+const READ = `${CORE}/capacity/read-limit.test.ts`;
 
 export const ADAPTIVE_MUTANTS: readonly Mutant[] = [
   {
@@ -246,8 +247,8 @@ export const ADAPTIVE_MUTANTS: readonly Mutant[] = [
     name: 'limit-in-shadow',
     invariant: 0,
     file: `${CORE}/scheduler/concurrency.ts`,
-    original: "isRead || state.config.gates.concurrency !== 'on' ? 0",
-    mutated: 'isRead ? 0',
+    original: "if (!state.gates.isOn('concurrency')) node.slotsLearned = 0;\n  else if",
+    mutated: 'if',
     killer: LIMITED,
     titles: 'the gate concurrency',
   },
@@ -255,10 +256,64 @@ export const ADAPTIVE_MUTANTS: readonly Mutant[] = [
     name: 'limit-what-tells-its-load',
     invariant: 0,
     file: `${CORE}/scheduler/concurrency.ts`,
-    original: "isRead || state.config.gates.concurrency !== 'on' ? 0",
-    mutated: "state.config.gates.concurrency !== 'on' ? 0",
+    original: 'else if (!isRead(state, node)) node',
+    mutated: 'else if (node.concurrency !== null) node',
     killer: LIMITED,
     titles: 'what else tells',
+  },
+  {
+    name: 'flood-engines-between-readings',
+    invariant: 0,
+    file: `${CORE}/scheduler/concurrency.ts`,
+    original: 'isTold && node.spec.slots === 0',
+    mutated: 'isTold && node.spec.slots < 0',
+    killer: LIMITED,
+    titles: 'what else tells how much a node can do > one that tells how many wait',
+  },
+  {
+    name: 'send-to-engines-of-others',
+    invariant: 0,
+    file: `${CORE}/scheduler/concurrency.ts`,
+    original: 'node.slotsLearned === 0 || node.readLimit?.limit === 0',
+    mutated: 'node.slotsLearned === 0',
+    killer: LIMITED,
+    titles: 'what else tells how much a node can do > one is closed',
+  },
+  {
+    name: 'lower-by-what-it-does-now',
+    invariant: 0,
+    file: `${CORE}/capacity/read-limit.ts`,
+    original: 'Math.max(1, this.#most, this.#mostBefore)',
+    mutated: 'Math.max(1, done)',
+    killer: READ,
+    titles: 'a limit by what waits inside > is not lowered',
+  },
+  {
+    name: 'believe-for-ever-what-it-did-at-once',
+    invariant: 0,
+    file: `${CORE}/capacity/read-limit.ts`,
+    original: '      this.#most = 0;\n',
+    mutated: '',
+    killer: READ,
+    titles: 'a limit by what waits inside > finds places',
+  },
+  {
+    name: 'never-find-new-places',
+    invariant: 0,
+    file: `${CORE}/capacity/read-limit.ts`,
+    original: 'known + this.#step : known',
+    mutated: 'known : known',
+    killer: READ,
+    titles: 'a limit by what waits inside > finds places',
+  },
+  {
+    name: 'take-work-of-others-for-ours',
+    invariant: 0,
+    file: `${CORE}/capacity/read-limit.ts`,
+    original: 'done === 0 ? 0 : Math.min(max, lately + spare)',
+    mutated: 'Math.min(max, lately + spare)',
+    killer: READ,
+    titles: 'a limit by what waits inside > is none',
   },
   {
     name: 'never-learn-how-many-at-once',

@@ -238,9 +238,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'treat-a-missing-reading-as-full',
     invariant: 7,
-    file: `${CORE}/scheduler/node-events.ts`,
-    original: '(reading.waiting ?? 0) > 0',
-    mutated: '(reading.waiting ?? 1) > 0',
+    file: `${CORE}/scheduler/concurrency.ts`,
+    original: '{ waiting = -1 }',
+    mutated: '{ waiting = 1 }',
     killer: MARKS,
     titles: 'readings of engines',
   },

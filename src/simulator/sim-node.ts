@@ -44,12 +44,18 @@ export interface SimNodeOptions {
   readonly beatUs: DurationUs;
 }
 
+/** How often the gateway reads the load of an engine that batches. */
+const READ_US: DurationUs = 1_000_000;
+
 export class SimNode {
   readonly spec: NodeSpec;
   readonly machine: Machine;
   readonly memory: NodeMemory | undefined;
   readonly rttUs: DurationUs;
   readonly beatUs: DurationUs;
+  /** Looks at its load between two probes, the one with a probe included. */
+  readonly #readsPerProbe: number;
+  #reads = 0;
   /** Position in the fleet, for the decision hash and for breaking ties. */
   readonly index: number;
   readonly place: HeapSlot<SimNode>;
@@ -76,6 +82,7 @@ export class SimNode {
     this.memory = options.memory;
     this.rttUs = options.rttUs;
     this.beatUs = options.beatUs;
+    this.#readsPerProbe = options.spec.batching ? Math.max(1, Math.round(options.beatUs / READ_US)) : 1;
     this.index = index;
     this.place = new HeapSlot<SimNode>(this, index);
     this.beatPlace = new HeapSlot<SimNode>(this, index);
@@ -100,6 +107,18 @@ export class SimNode {
     const at = this.#speeds.indexOf(factor);
     if (at >= 0) this.#speeds.splice(at, 1);
     this.#setSpeed(now);
+  }
+
+  /** From one look at it to the next. */
+  get lookUs(): DurationUs {
+    return this.beatUs / this.#readsPerProbe;
+  }
+
+  /** It is looked at once more: whether that is a probe too, as the first look is. */
+  isProbedNow(): boolean {
+    const isProbed = this.#reads === 0;
+    this.#reads = (this.#reads + 1) % this.#readsPerProbe;
+    return isProbed;
   }
 
   /** What its engine says of itself, or said when that still changed. */

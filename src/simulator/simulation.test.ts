@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { nodeGroup, TEXT_ENGINE } from '../../test/support/scenarios.ts';
 import { nodeSpec, S, taskSpec } from '../../test/support/specs.ts';
 import type { MonoUs } from '../base/units.ts';
 import { defaultSchedulerConfig } from '../core/config/defaults.ts';
 import { createScheduler } from '../core/scheduler/index.ts';
 import type { Clients } from './clients/clients.ts';
+import { buildFleet } from './fleets/build-fleet.ts';
 import { SlotMachine } from './machines/slot-machine.ts';
 import type { JobEnd } from './observer.ts';
 import { SimNode } from './sim-node.ts';
@@ -64,6 +66,32 @@ describe('Simulation', () => {
     );
     expect(digests[0]).toBe(digests[1]);
     expect(digests[2]).not.toBe(digests[0]);
+  });
+
+  test('reads the load of an engine that batches each second, as the gateway does, and probes it as seldom as others', () => {
+    const told: string[] = [];
+    const simulation = new Simulation({
+      createPolicy: () => {
+        const policy = createScheduler(defaultSchedulerConfig());
+        const apply: typeof policy.apply = (event, now, out) => {
+          if ('nodeId' in event) told.push(`${event.kind} ${event.nodeId}`);
+          policy.apply(event, now, out);
+        };
+        return { ...policy, apply };
+      },
+      nodes: buildFleet(
+        [nodeGroup({ name: 'slot', count: 1 }), nodeGroup({ name: 'text', count: 1, engine: TEXT_ENGINE })],
+        { seed: 1, mix: [] },
+      ),
+      clients: steadyClients(0, new Map()),
+    });
+    simulation.runUntil(60 * S);
+    const countOf = (news: string): number => told.filter((one) => one === news).length;
+    for (const id of ['slot-1', 'text-1']) {
+      expect(countOf(`node-probed ${id}`)).toBe(12);
+      expect(countOf(`node-heartbeat ${id}`)).toBe(12);
+    }
+    expect(countOf('node-reading text-1')).toBeGreaterThan(55);
   });
 
   test('a node that dies gives its requests back, and they are served elsewhere', () => {

@@ -442,20 +442,20 @@ export class Simulation {
     for (const job of this.#jobs.all()) if (job.node === node) this.#say(node, job, failed('reset'));
   }
 
-  /** A heartbeat and a probe in one: whether it answers, and what it says of itself. */
+  /** A heartbeat and a probe in one: whether it answers, and what it says of itself; or a look at that alone. */
   #beat(node: SimNode): void {
-    const { dead, partitioned, hostLoad } = node.faults;
-    this.#beats.update(node.beatPlace, this.now + Math.ceil(node.beatUs * hostLoad));
+    this.#beats.update(node.beatPlace, this.now + Math.ceil(node.lookUs * node.faults.hostLoad));
+    const isProbed = node.isProbedNow();
+    const { isReachable } = node;
     const nodeId = node.spec.id;
-    const isReached = !dead && !partitioned;
     if (this.#policy === undefined) return;
     if (!this.#registered.has(nodeId)) {
-      if (isReached) this.register(node);
+      if (isProbed && isReachable) this.register(node);
       return;
     }
-    this.#apply({ kind: 'node-probed', nodeId, alive: isReached });
-    if (!isReached) return;
-    if (node.spec.heartbeats) this.#apply({ kind: 'node-heartbeat', nodeId });
+    if (isProbed) this.#apply({ kind: 'node-probed', nodeId, alive: isReachable });
+    if (!isReachable) return;
+    if (isProbed && node.spec.heartbeats) this.#apply({ kind: 'node-heartbeat', nodeId });
     const reading = node.reading(this.now);
     if (reading !== undefined) this.#apply({ kind: 'node-reading', nodeId, reading });
   }

@@ -1,8 +1,23 @@
 /** Small scenarios for tests of the simulator: everything has a default, a test names only what it is about. */
 import { defaultSchedulerConfig } from '../../src/core/config/defaults.ts';
-import type { NodeGroup, PolicySpec, Scenario, StreamSpec } from '../../src/simulator/scenario/types.ts';
+import type {
+  EngineSpec,
+  NodeGroup,
+  PolicySpec,
+  Scenario,
+  StreamSpec,
+} from '../../src/simulator/scenario/types.ts';
 import { S } from './specs.ts';
 import { streamSpec as steadyStream } from './stream-spec.ts';
+
+/** Sixteen texts at a time, with prompts of ten thousand tokens each. */
+export const TEXT_ENGINE: EngineSpec = {
+  kind: 'text-batch',
+  sequencesMax: 16,
+  cacheTokensMax: 200_000,
+  prefixBlocksMax: 0,
+  tokensPerBlock: 16,
+};
 
 /** Four reference machines of one slot that beat every 5 s. */
 export function nodeGroup(change: Partial<NodeGroup> = {}): NodeGroup {

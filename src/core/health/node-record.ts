@@ -9,6 +9,7 @@ import type { ConcurrencyLimit } from '../capacity/concurrency.ts';
 import { priorOf, type RatePrior } from '../capacity/hardware.ts';
 import { FirstBytes } from '../capacity/first-bytes.ts';
 import { CURVE_WIDTH, RateCurve } from '../capacity/rate-curve.ts';
+import type { ReadLimit } from '../capacity/read-limit.ts';
 import { NodePatience } from '../capacity/timeouts.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { AcceleratorMemory } from '../overload/accelerator-memory.ts';
@@ -86,7 +87,7 @@ export class NodeRecord extends NodeNumbers {
   group: NodeGroup | null = null;
   /** What it is believed to keep of prompts; null where it keeps nothing that we know of. */
   prefixes: PrefixHolder<NodeRecord> | null = null;
-  /** Learned bound on tasks at once; null for a node that states slots. */
+  /** Bound on tasks at once, learned from its pace; null for a node that states slots. */
   concurrency: ConcurrencyLimit | null = null;
   /** Whether it serves a single model: then the overall rate is that model's, and nothing is ever swapped. */
   isSingleModel: boolean;
@@ -135,6 +136,8 @@ export class NodeRecord extends NodeNumbers {
   isGivingWay = false;
   readonly tally: NodeTally = new NodeTally();
   readingFull = false;
+  /** The bound by what it tells of those who wait inside it; null while it tells nothing. */
+  readLimit: ReadLimit | null = null;
   /** What is told of its accelerators' memory; null while nothing ever was. */
   memory: AcceleratorMemory | null = null;
 

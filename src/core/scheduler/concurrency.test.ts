@@ -136,6 +136,54 @@ describe('what else tells how much a node can do', () => {
     expect(world.view()?.slots).toBeLessThanOrEqual(2);
   });
 
+  /** A batching engine that has been sent all that it may have, and then tells that only 16 of it run. */
+  function flooded(mode: GateMode): World {
+    const world = new World(mode, { batching: true });
+    world.quiet(1);
+    world.apply({ kind: 'node-reading', nodeId: 'a', reading: { waiting: 0 } });
+    for (let count = 0; count < 300; count++) world.ask();
+    expect(world.permits.size).toBe(256);
+    world.apply({ kind: 'node-reading', nodeId: 'a', reading: { waiting: 240 } });
+    return world;
+  }
+
+  const endFirst = (world: World, count: number): void => {
+    for (const [id] of [...world.permits].slice(0, count)) world.end(id);
+  };
+
+  test('one that tells how many wait inside it gets no more than an eighth above what it does at once', () => {
+    const world = flooded('on');
+    expect(world.view()?.concurrency).toMatchObject({ limit: 18, holds: true, reason: 'readings' });
+    endFirst(world, 238);
+    expect([world.permits.size, world.accounts.queued]).toEqual([18, 44]);
+    endFirst(world, 1);
+    expect([world.permits.size, world.accounts.queued], 'a place that is free is taken').toEqual([18, 43]);
+  });
+
+  test('one is closed while only work of others runs there, for five seconds after the last reading', () => {
+    const world = new World('on', { batching: true });
+    world.quiet(1);
+    world.apply({ kind: 'node-reading', nodeId: 'a', reading: { running: 16, waiting: 3 } });
+    const id = world.ask();
+    expect(world.permits.has(id)).toBe(false);
+    world.advance(5 * S);
+    expect(world.permits.has(id)).toBe(true);
+  });
+
+  test.each(['shadow', 'off'] as const)('with the gate in %s it is closed while anything waits', (mode) => {
+    const world = flooded(mode);
+    endFirst(world, 250);
+    expect(world.permits.size).toBe(6);
+    world.apply({ kind: 'node-reading', nodeId: 'a', reading: { waiting: 0 } });
+    expect(world.permits.size).toBe(50);
+  });
+
+  test('one that tells it no more is held to nothing by what it told', () => {
+    const world = flooded('on');
+    world.apply({ kind: 'node-reading', nodeId: 'a', reading: { cacheUse: 0.5, waiting: Number.NaN } });
+    expect(world.view()?.slots).toBe(256);
+  });
+
   test('one that tells its load is held by its readings, until they have been missing for ten minutes', () => {
     const world = new World('on', { batching: true });
     world.saturate(600, 1);

@@ -3,7 +3,7 @@ import { assertNever } from '../../base/assert.ts';
 import { NodeRecord } from '../health/node-record.ts';
 import { AcceleratorMemory, type DeviceMemory } from '../overload/accelerator-memory.ts';
 import { forgetNode, restoreBreakers } from './breakers.ts';
-import { holdToLimit } from './concurrency.ts';
+import { holdToLimit, limitRead } from './concurrency.ts';
 import { dispatchNode } from './dispatch.ts';
 import type { EngineReading, NodeMemory, NodeSpec, SchedulerEvent } from './events.ts';
 import { heartbeat, probed, refreshNode } from './marks.ts';
@@ -101,18 +101,16 @@ function removeNode(state: SchedulerState, node: NodeRecord): void {
 }
 
 /**
- * An engine's account of itself closes or opens its room. What it does not say is unknown and changes nothing; what
+ * An engine's account of itself closes or opens its room, or bounds it. What it does not say is unknown and closes nothing; what
  * was sent since it last looked is covered by our own count of in-flight tasks.
  */
 function nodeReading(state: SchedulerState, node: NodeRecord, reading: EngineReading): void {
   const { cacheUseMax, cacheUseResume } = state.config.placement;
-  const isWaiting = (reading.waiting ?? 0) > 0;
+  if (reading.waiting !== undefined || reading.cacheUse !== undefined) node.readAt = state.now;
   const cacheUse = reading.cacheUse ?? 0;
   const isCacheFull = node.readingFull ? cacheUse > cacheUseResume : cacheUse > cacheUseMax;
-  node.readingFull = isWaiting || isCacheFull;
+  node.readingFull = limitRead(state, node, reading) || isCacheFull;
   node.readingUntil = node.readingFull ? state.now + READING_LEASE_US : 0;
-  if (reading.waiting !== undefined || reading.cacheUse !== undefined) node.readAt = state.now;
-  holdToLimit(state, node);
   tellCache(state, node, reading.cacheUse);
   refreshNode(state, node);
   dispatchNode(state, node);

@@ -10,9 +10,10 @@ export interface ConcurrencyView {
   /** Tasks at once that are allowed now, and without a measurement under way. */
   readonly limit: number;
   readonly settled: number;
-  /** Whether it decides: not in shadow, nor while the engine tells its load. */
+  /** Whether it decides: not in shadow, nor while the engine tells its load but not how many wait. */
   readonly holds: boolean;
-  readonly reason: LimitReason;
+  /** `readings`: it follows from how many wait inside the engine, which tells that. */
+  readonly reason: LimitReason | 'readings';
   /** Wall time per reference time of work while few run; 0 before it is known. */
   readonly paceOfFew: number;
 }

@@ -3,7 +3,7 @@ import type { DurationUs, RefUs } from '../../base/units.ts';
 import type { UserEnd } from '../clients/user.ts';
 import { Distribution, type DistributionOptions } from './distribution.ts';
 import type { TimedValue } from './log-histogram.ts';
-import type { GroupReport, TenantReport } from './report.ts';
+import type { GroupReport } from './report.ts';
 
 /** A user's end, computed once for all groups that he belongs to. */
 export interface Ending {
@@ -96,9 +96,5 @@ export class Group {
       responseMs: this.#response.quantilesMs(),
       workSeconds: this.workUs / 1e6,
     };
-  }
-
-  tenantReport(): TenantReport {
-    return { ...this.report(), acceleratorSeconds: this.acceleratorUs / 1e6 };
   }
 }

@@ -286,15 +286,16 @@ export class Recorder implements Observer, UserObserver {
   #answered(user: User, now: MonoUs): void {
     const { window } = this.#options;
     const { inTime, inTimeOfTry, workUs } = this.#ending;
-    const tally = this.#nodes[(this.#settling as TrackedJob).nodeIndex];
+    const { nodeIndex, sentAt } = this.#settling as TrackedJob;
+    const tally = this.#nodes[nodeIndex];
     if (tally !== undefined) {
       tally.served += 1;
       tally.workUs += workUs;
     }
     this.#recovery?.answered(user.arrivedAt);
     if (inTime) this.#recovery?.servedInTime(user.arrivedAt, now);
+    this.#tenants.served(this.#tenantOf(user), workUs, { since: sentAt < 0 ? now : sentAt, now });
     if (now < window.from || now >= window.until) return;
-    this.#tenantOf(user).servedUs += workUs;
     const fleetUs = this.#fleetUs(user, workUs);
     if (inTimeOfTry) this.#goodByTryUs += fleetUs;
     if (!inTime) return;

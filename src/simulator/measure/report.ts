@@ -41,6 +41,8 @@ export interface GroupReport {
 export interface TenantReport extends GroupReport {
   /** Time for which nodes worked on its attempts, each counted as if it were alone there. */
   readonly acceleratorSeconds: number;
+  /** True work of its answers, in time or not, by the part of their time on a node that lies within the window, in reference seconds. */
+  readonly servedSeconds: number;
 }
 
 export interface NodeReport {

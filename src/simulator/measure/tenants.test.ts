@@ -20,6 +20,23 @@ describe('Tenants', () => {
     expect(work).toBeCloseTo(((TENANTS_MAX + 499) * (TENANTS_MAX + 500)) / 2, 3);
   });
 
+  test('counts work by the part of its time that lies within the window', () => {
+    const tenants = new Tenants(WINDOW, []);
+    const tenant = tenants.of('one');
+    const servedBy = (since: number, now: number): number => {
+      const before = tenant.servedUs;
+      tenants.served(tenant, 8 * S, { since: since * S, now: now * S });
+      return (tenant.servedUs - before) / S;
+    };
+    expect(servedBy(20, 30)).toBe(8);
+    expect(servedBy(5, 15), 'begun before it').toBe(4);
+    expect(servedBy(105, 125), 'ends after it').toBe(2);
+    expect(servedBy(0, 200), 'longer than it').toBe(4);
+    expect(servedBy(1, 9), 'before it').toBe(0);
+    expect(servedBy(50, 50), 'at once').toBe(8);
+    expect(tenants.report()['one']?.servedSeconds).toBe(26);
+  });
+
   test('judges fairness by weight, among those whose backlog lasted through the window', () => {
     const tenants = new Tenants(WINDOW, [{ id: 'double', weight: 2 }]);
     const [one, double, light] = ['one', 'double', 'light'].map((id) => tenants.of(id));

@@ -26,12 +26,25 @@ export class Tenant extends Group {
   /** Since when nothing waits, and how long nothing did within the window. */
   emptySince: MonoUs = 0;
   emptyUs: DurationUs = 0;
-  /** Work of all answers that were complete within the window, in time or not. */
+  /** Work of all answers, in time or not, by the part of their time on the node that lies within the window. */
   servedUs: RefUs = 0;
 
   constructor(weight: number) {
     super({ exactMax: EXACT_PER_TENANT_MAX });
     this.weight = weight;
+  }
+
+  override merge(other: Tenant): void {
+    super.merge(other);
+    this.servedUs += other.servedUs;
+  }
+
+  tenantReport(): TenantReport {
+    return {
+      ...this.report(),
+      acceleratorSeconds: this.acceleratorUs / 1e6,
+      servedSeconds: this.servedUs / 1e6,
+    };
   }
 }
 
@@ -63,6 +76,19 @@ export class Tenants {
   leaves(tenant: Tenant, now: MonoUs): void {
     tenant.waiting -= 1;
     if (tenant.waiting === 0) tenant.emptySince = now;
+  }
+
+  /**
+   * An answer was complete now, on which a node worked since then. What was begun before the window or ends after it counts in
+   * part: of tenants with long requests more is under way at its edges.
+   */
+  served(
+    tenant: Tenant,
+    workUs: RefUs,
+    { since, now }: { readonly since: MonoUs; readonly now: MonoUs },
+  ): void {
+    const from = Math.min(since, now - 1);
+    tenant.servedUs += (workUs * this.#within(from, now)) / (now - from);
   }
 
   /** Absent when fewer than two had a lasting backlog. */

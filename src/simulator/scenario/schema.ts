@@ -92,7 +92,9 @@ const group = z.strictObject({
   swap: duration('Time to load another model.').prefault('12s'),
   zone: text('Zone label.').prefault(''),
   rtt: duration('Network, there and back.').prefault(0),
-  beat: duration('How often a node is probed or beats; 0: never.').prefault('10s'),
+  beat: duration(
+    'How often a node is probed or beats; 0: never. The load of a text-batch engine is read each second.',
+  ).prefault('10s'),
   heartbeats: flag('Whether the silence of a node makes it suspect.').prefault(false),
   aborts: flag('Whether the engine can stop a task.').prefault(true),
   ratesKnown: flag('Whether policies know the true speeds at the start, or learn them.').prefault(false),
