@@ -270,6 +270,15 @@ export const HEALTH_MUTANTS: readonly Mutant[] = [
     titles: 'PaceScore > accuses nobody for one task',
   },
   {
+    name: 'count-a-stopped-batch-by-heads',
+    invariant: 0,
+    file: `${CORE}/health/pace-score.ts`,
+    original: 'this.#sharesSteps ? Math.max(1, inflight) : 1',
+    mutated: '1',
+    killer: `${CORE}/health/pace-score.test.ts`,
+    titles: 'PaceScore > takes tasks that share',
+  },
+  {
     name: 'compare-crowds-with-loners',
     invariant: 0,
     file: `${CORE}/health/pace-score.ts`,

@@ -53,6 +53,6 @@ test.each([1, 2, 3])(
     expect((large?.servedSeconds ?? 0) / (small?.servedSeconds ?? 0)).toBeGreaterThan(0.92);
     expect((large?.servedSeconds ?? 0) / (small?.servedSeconds ?? 0)).toBeLessThan(1.08);
     for (const tenant of [large, small]) expect(tenant).toMatchObject({ gaveUp: 0, failed: 0 });
-    expect(report.goodputRatio).toBeGreaterThan(0.7);
+    expect(report.goodputRatio).toBeGreaterThan(0.85);
   },
 );

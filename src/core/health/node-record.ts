@@ -64,8 +64,8 @@ class ModelHere {
     return (this.curve = new RateCurve(prior, this.#row));
   }
 
-  beginPace(): PaceScore {
-    return (this.pace = new PaceScore(this.#from(CURVE_WIDTH)));
+  beginPace(sharesSteps: boolean): PaceScore {
+    return (this.pace = new PaceScore(sharesSteps, this.#from(CURVE_WIDTH)));
   }
 
   #from(place: number): NumberRow {
@@ -332,7 +332,7 @@ export class NodeRecord extends NodeNumbers {
   /** Whether the node does this model as fast as it used to. At most one score per model that it offers. */
   paceOf(model: string): PaceScore {
     const here = this.#here(model);
-    return here.pace ?? here.beginPace();
+    return here.pace ?? here.beginPace(this.spec.batching);
   }
 
   /** The same where there is one; makes none. */

@@ -30,6 +30,34 @@ describe('PaceScore', () => {
     expect(Math.max(...found)).toBeLessThanOrEqual(most);
   });
 
+  test('takes tasks that share the steps of an engine for one teller: a prompt that stops all of them accuses nobody', () => {
+    const accusedBy = (sharesSteps: boolean): number => {
+      const prng = createPrng(5);
+      const score = new PaceScore(sharesSteps);
+      let accused = 0;
+      for (let task = 0; task < 2_000; task++) {
+        const isStopped = task > 200 && task % 160 < 16;
+        const timeUs = S * (isStopped ? 4 : 1) * noise(prng, 0.1);
+        if (score.record(S, timeUs, 16, HALF)) accused += 1;
+      }
+      return accused;
+    };
+    expect(accusedBy(true)).toBe(0);
+    expect(accusedBy(false)).toBeGreaterThan(0);
+  });
+
+  test('finds an engine that is three times slower within five times as many tasks as run beside each other', () => {
+    for (let seed = 0; seed < 50; seed++) {
+      const prng = createPrng(seed);
+      const score = new PaceScore(true);
+      for (let i = 0; i < 200; i++)
+        expect(score.record(S, S * noise(prng, 0.1), 16, HALF), `seed ${seed}`).toBe(false);
+      let tasks = 1;
+      while (tasks < 1_000 && !score.record(S, 3 * S * noise(prng, 0.1), 16, HALF)) tasks += 1;
+      expect(tasks, `seed ${seed}`).toBeLessThanOrEqual(5 * 16);
+    }
+  });
+
   test.each([0.05, 0.3, 0.6, 1])('accuses nobody for a spread of %f over 100,000 tasks', (sigma) => {
     const prng = createPrng(7);
     const score = new PaceScore();

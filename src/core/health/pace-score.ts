@@ -8,6 +8,9 @@
  * estimates decides how many tasks are needed: three at a spread of 0.3, about thirty at 1. At the limit a usual node is
  * accused once in 65 million tasks. What is usual is known per octave of tasks beside each other, from 20 tasks on; it
  * follows by 2 % of the difference per task while the score is 0, as much to either side, or it would lie off the middle.
+ *
+ * In an engine that batches all that runs shares every step: while it computes a long prompt all of it stands still. So many
+ * tasks that ran beside each other tell one thing and not as many: each moves the score by that part of its step.
  */
 import { type NumberRow, NumberRows } from '../../base/number-rows.ts';
 import type { DurationUs, Ratio, RefUs } from '../../base/units.ts';
@@ -43,9 +46,11 @@ export class PaceScore {
   readonly #at: number;
   /** Usual and count of the higher octaves of tasks beside each other, made when a task first ran beside others. */
   #beside: Float64Array | null = null;
+  readonly #sharesSteps: boolean;
 
-  /** It is given a row where its owner keeps more numbers beside it. */
-  constructor({ cells, at }: NumberRow = ROWS.next()) {
+  /** Whether the tasks of the node share every step; and a row, where its owner keeps more numbers beside it. */
+  constructor(sharesSteps: boolean = false, { cells, at }: NumberRow = ROWS.next()) {
+    this.#sharesSteps = sharesSteps;
     this.#cells = cells;
     this.#at = at;
     cells.fill(0, at, at + PACE_WIDTH);
@@ -79,7 +84,8 @@ export class PaceScore {
     }
     const distance = cells[row + DISTANCE] as number;
     const step = (distance / (cells[row + VARIANCE] as number)) * (slower - distance / 2);
-    const score = Math.max(0, before + Math.min(STEP_MAX, step));
+    const tellers = this.#sharesSteps ? Math.max(1, inflight) : 1;
+    const score = Math.max(0, before + Math.min(STEP_MAX, step) / tellers);
     cells[row + SCORE] = score;
     if (isUnsuspected) {
       table[at + USUAL] = usual - USUAL_STEP * this.#tame(slower);
