@@ -65,7 +65,7 @@ export const ADAPTIVE_CASES: readonly KnownCase[] = [
     also: [`${CORE}/capacity/concurrency.test.ts`, `${CORE}/scheduler/concurrency.test.ts`],
     removals: [
       removal('the learned number holds', `${OPAQUE} > is held`, [
-        edit(LIMITED, "!== 'on' ? 0 : node.concurrency.limit;", "!== 'on' ? 0 : 0 * node.concurrency.limit;"),
+        edit(LIMITED, 'node.slotsLearned = node.concurrency.limit;', 'node.slotsLearned = 0;'),
       ]),
       removal('it is learned from answers', `${OPAQUE} > is held`, [
         edit(LIMITED, '  node.concurrency?.observe(done, state.now);\n', ''),
@@ -86,7 +86,7 @@ export const ADAPTIVE_CASES: readonly KnownCase[] = [
         ],
       ),
       removal('in shadow the fixed number holds', `${OPAQUE} > in shadow`, [
-        edit(LIMITED, "isRead || state.config.gates.concurrency !== 'on' ? 0", 'isRead ? 0'),
+        edit(LIMITED, "if (!state.gates.isOn('concurrency')) node.slotsLearned = 0;\n  else if", 'if'),
       ]),
     ],
   },
