@@ -104,6 +104,8 @@ export class Lane {
   /** What its queues were at the last sample. */
   drain: LaneDrain | null = null;
   #ceiling = 0;
+  /** Sum of the weights of the classes that wait here. */
+  #waitingWeight = 0;
   /** Links of the tasks that wait here. */
   readonly rows: DeadlineRows = new DeadlineRows();
   /** Flows that the scan has stepped over: the first so many. */
@@ -130,6 +132,7 @@ export class Lane {
     task.lane = this;
     task.laneFlow = laneFlow;
     this.#count(laneFlow, task, 1);
+    if (laneClass.tasks === 1) this.#weigh();
     if (this.tasks === 1) this.#activate();
   }
 
@@ -149,6 +152,7 @@ export class Lane {
     if (laneClass.tasks === 0) {
       laneClass.lastTag = laneClass.tag - laneClass.scanned;
       laneClass.activeWeight = 0;
+      this.#weigh();
     }
     if (this.tasks === 0) for (const pool of this.pools) pool.backloggedLanes -= 1;
   }
@@ -159,7 +163,7 @@ export class Lane {
     const laneClass = laneFlow.laneClass;
     const { flow } = laneFlow;
     this.dispatches += 1;
-    this.laneTag += task.workUs / this.#activeClassWeight();
+    this.laneTag += task.workUs / this.#waitingWeight;
     laneClass.counter.charge(task.workUs, laneClass.classRecord.weight);
     laneFlow.counter.charge(task.workUs, flow.weight);
     task.classCounter = laneClass.counter;
@@ -238,15 +242,14 @@ export class Lane {
     const own = this.classes[flow.classRecord.index] as LaneClass;
     const laneFlow = flow.laneFlowIn(own);
     const isFlowWaiting = laneFlow !== undefined && laneFlow.tasks > 0;
-    let classWeight = own.tasks === 0 ? own.classRecord.weight : 0;
-    for (const laneClass of this.classes)
-      if (laneClass.tasks > 0) classWeight += laneClass.classRecord.weight;
+    const classWeight = this.#waitingWeight + (own.tasks === 0 ? own.classRecord.weight : 0);
     const flowWeight = own.activeWeight + (isFlowWaiting ? 0 : flow.weight);
     return (own.classRecord.weight / classWeight) * (flow.weight / flowWeight);
   }
 
-  /** Sums the weights of the waiting flows anew, after a configuration changed them. O(flows that wait). */
+  /** Sums the weights of what waits anew, after a configuration changed them. O(flows that wait). */
   reweigh(): void {
+    this.#weigh();
     for (const laneClass of this.classes) {
       laneClass.activeWeight = 0;
       for (const laneFlow of laneClass.flows) laneClass.activeWeight += laneFlow.flow.weight;
@@ -255,7 +258,9 @@ export class Lane {
 
   /** Work that the flow has waiting in this lane. */
   queuedUsOf(flow: Flow): RefUs {
-    return this.flowHere(flow)?.workUs ?? 0;
+    const laneFlow = this.flowHere(flow);
+    // Not by `??`, for which the engine would box the number.
+    return laneFlow === undefined ? 0 : laneFlow.workUs;
   }
 
   /** The flow's part in this lane, once it has had one. */
@@ -288,10 +293,10 @@ export class Lane {
     laneClass.offset = Math.max(laneClass.lastTag, floor) - laneClass.counter.served;
   }
 
-  #activeClassWeight(): number {
-    let sum = 0;
-    for (const laneClass of this.classes) if (laneClass.tasks > 0) sum += laneClass.classRecord.weight;
-    return sum;
+  #weigh(): void {
+    this.#waitingWeight = 0;
+    for (const { tasks, classRecord } of this.classes)
+      if (tasks > 0) this.#waitingWeight += classRecord.weight;
   }
 
   #count(laneFlow: LaneFlow, task: TaskRecord, sign: 1 | -1): void {

@@ -137,6 +137,31 @@ describe('a new configuration', () => {
     for (const taskId of [2, 4, 6, 8]) world.apply({ kind: 'cancel', taskId });
     expect(etaMs(), 'all').toBe(4_000);
   });
+
+  test('with other weights of classes keeps the shares right while they have a backlog', () => {
+    const admission = { flowWaitMsMax: 1_000_000, flowWaitDeadlineShare: 1 };
+    const weighted = (weight: number) => {
+      const { classes } = defaultSchedulerConfig({});
+      const reweighed = classes.map((one) => ({
+        ...one,
+        shareMin: 0,
+        weight: one.name === 'normal' ? weight : 1,
+      }));
+      return defaultSchedulerConfig({ admission, classes: reweighed });
+    };
+    const world = new CheckedScheduler(weighted(1));
+    world.apply({ kind: 'node-registered', node: nodeSpec('n') });
+    for (let id = 1; id <= 9; id++) {
+      const className = id % 2 === 0 ? 'normal' : 'low';
+      world.submit(taskSpec(id, { className, deadlineAt: 3_600 * S }));
+    }
+    const etaMs = (): number | null | undefined => world.scheduler.explain(9, world.now)?.etaMs;
+    const halfMs = etaMs() as number;
+    world.apply({ kind: 'config', config: weighted(3) });
+    expect(etaMs(), 'a quarter of the node, for what waits before it').toBe(2 * halfMs - 1_000);
+    for (const taskId of [2, 4, 6, 8]) world.apply({ kind: 'cancel', taskId });
+    expect(etaMs(), 'all of it').toBe((halfMs + 1_000) / 2);
+  });
 });
 
 describe('decisions', () => {
