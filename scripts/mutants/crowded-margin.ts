@@ -29,8 +29,22 @@ export const CROWDED_MARGIN_MUTANTS: readonly Mutant[] = [
   {
     ...mutant(
       'be-less-sure-of-who-booked-another-node',
-      ['&& meetsWithMargin(state, lane, { task, node });', '&& meetsDeadline(state, task, node, state.now);'],
+      [
+        'mayRunOn(state, task, node) && meetsWithMargin(state, lane, { task, node });',
+        'mayRunOn(state, task, node) && meetsDeadline(state, task, node, state.now);',
+      ],
       'who waits for another node is asked the same',
+    ),
+    file: `${CORE}/scheduler/dispatch.ts`,
+  },
+  {
+    ...mutant(
+      'be-less-sure-behind-a-long-queue',
+      [
+        '  return isSurelyFor(state, task, node) && meetsWithMargin(state, lane, { task, node });\n',
+        '  return true;\n',
+      ],
+      'where not all can be in time, the node goes to one',
     ),
     file: `${CORE}/scheduler/dispatch.ts`,
   },

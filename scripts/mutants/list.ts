@@ -444,6 +444,15 @@ export const MUTANTS: readonly Mutant[] = [
     titles: 'TaskRecords',
   },
   {
+    name: 'call-any-queue-long',
+    invariant: 0,
+    file: `${CORE}/scheduler/dispatch.ts`,
+    original: '  if (hereUs > laneDrainUs(lane) * NEGLIGIBLE_LOSS) return false;\n',
+    mutated: '',
+    killer: `${CORE}/placement/placement.test.ts`,
+    titles: 'a flow of which work is refused > takes the slow nodes',
+  },
+  {
     name: 'wait-without-reserving',
     invariant: 0,
     file: `${CORE}/scheduler/dispatch.ts`,

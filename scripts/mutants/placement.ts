@@ -257,7 +257,7 @@ export const PLACEMENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'remember-no-prompt',
     invariant: 0,
-    file: `${CORE}/scheduler/dispatch.ts`,
+    file: `${CORE}/scheduler/assign.ts`,
     original: '    state.context.prefixes.use(node.prefixes, task.prefix.blocks);\n',
     mutated: '    state.context.prefixes.use(node.prefixes, []);\n',
     killer: SCENARIOS,

@@ -14,23 +14,12 @@ import type { DurationUs, MonoUs, NodeId, RefUs } from '../../base/units.ts';
 import { laneDrainUs } from '../admission/feasibility.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { NodeGroup } from '../placement/bulkhead.ts';
-import {
-  awaitedUs,
-  choose,
-  chooseInTime,
-  deadlineServiceUs,
-  rankedUs,
-  savedUs,
-  serviceUs,
-  swapUs,
-} from '../placement/choose.ts';
+import { choose, chooseInTime, deadlineServiceUs, rankedUs, swapUs } from '../placement/choose.ts';
 import { type Seat, SPEED_CLASS_MAX, speedClassOf } from '../placement/pool.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { LaneFlow } from '../queue/lane-flow.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
-import { expectDoneAt } from './book.ts';
-import { noteProbe } from './breakers.ts';
-import { limitStarting } from './concurrency.ts';
+import { assign } from './assign.ts';
 import {
   canStillBeDone,
   isSurelyFor,
@@ -40,12 +29,9 @@ import {
   meetsDeadlineSafely,
   meetsWithMargin,
 } from './in-time.ts';
-import { setNodeTimer } from './node-timer.ts';
-import { setLimits } from './patience.ts';
 import { hasFreshReservation, RESERVATIONS_MAX, reserve, unreserve } from './reservations.ts';
-import { dequeue, evict, evictIfShut } from './settle.ts';
+import { evict, evictIfShut } from './settle.ts';
 import type { SchedulerState } from './state.ts';
-import { tallyAssigned } from './tallies.ts';
 
 /** Bounds on when to think again about nodes that were left idle on purpose. */
 const RECHECK_US_MIN: DurationUs = 10_000;
@@ -99,11 +85,15 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
       continue;
     }
     if (evictIfShut(state, task)) continue;
+    const loads = lane.loadsModels && node.residentModel !== task.spec.model;
+    if (!loads && takesAnyway(state, lane, task, node)) {
+      assign(state, lane, task, node);
+      continue;
+    }
     const isReserved = hasFreshReservation(task, node, state.now);
     const waits = isReserved ? takeOrWait(state, lane, task, node) : placeOrWait(state, lane, task);
     if (!waits) continue;
     const loss = lossUs(state, task, state.choice.busyDoneAt, node);
-    const loads = lane.loadsModels && node.residentModel !== task.spec.model;
     if (!loads && loss <= laneDrainUs(lane) * NEGLIGIBLE_LOSS) {
       assign(state, lane, task, node);
       continue;
@@ -117,6 +107,16 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
   lane.endScan();
   if (held.size > 0 && hasRoomFor(lane, node)) decline(state, lane, node);
   scheduleRecheck(state, lane);
+}
+
+/**
+ * Whether the first in line takes the node whatever others offer: behind such a queue even all of its time there is no loss that
+ * counts. What would be chosen then needs no choosing, and that is most of a step under overload.
+ */
+function takesAnyway(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): boolean {
+  const hereUs = rankedUs(node, task, state.context) / node.rankFactor;
+  if (hereUs > laneDrainUs(lane) * NEGLIGIBLE_LOSS) return false;
+  return isSurelyFor(state, task, node) && meetsWithMargin(state, lane, { task, node });
 }
 
 /** What is free of the node's group is kept: only who has a claim may take it, and none of the others is looked at. */
@@ -447,52 +447,8 @@ function hasRoomFor(lane: Lane, node: NodeRecord): boolean {
   return node.seats.some((seat) => seat.hasRoom && lane.pools.includes(seat.pool));
 }
 
-/** As the decision sees it: before the node has the task. */
-function tellPlaced(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): void {
-  const { ranking, context, fleet } = state;
-  ranking.rank(lane.pools, task, context, node);
-  ranking.count(lane.pools, task, fleet.nodes.size);
-  state.watch?.placed(task.spec.id, node.spec.id, ranking);
-}
-
 /** A task that was let in waits: for what, by the counters of its pools. */
 export function tellQueued(state: SchedulerState, lane: Lane, task: TaskRecord): void {
   state.ranking.count(lane.pools, task, state.fleet.nodes.size);
   state.watch?.queued(task.spec.id, state.ranking);
-}
-
-/** Binds a queued task to a node. */
-export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): void {
-  if (state.watch !== null) tellPlaced(state, lane, task, node);
-  lane.charge(task);
-  dequeue(state, task);
-  task.predictedUs = serviceUs(node, task, state.context);
-  // Taken at once: what was predicted without a node is known better now.
-  if (task.submittedAt === state.now)
-    expectDoneAt(task, state.now + deadlineServiceUs(node, task, state.context));
-  task.swapUs = swapUs(node, task, state.config);
-  task.savedUs = task.prefix === null ? 0 : savedUs(node, task, state.context);
-  task.awaitedUs = awaitedUs(task);
-  setLimits(state, lane, task, node);
-  if (node.concurrency !== null) limitStarting(state, node);
-  task.isRunning = true;
-  task.node = node;
-  task.attempts += 1;
-  task.decidedAt = state.now;
-  task.sentAt = 0;
-  task.hasFirstByte = false;
-  task.isAnswering = false;
-  task.flow.running += 1;
-  task.flow.classRecord.tally.running += 1;
-  state.counts.running += 1;
-  tallyAssigned(state, task);
-  if (node.breakers !== null) noteProbe(state, node, task);
-  node.start(task, state.now);
-  if (task.prefix !== null && node.prefixes !== null)
-    state.context.prefixes.use(node.prefixes, task.prefix.blocks);
-  task.startInflight = node.running.length;
-  for (const seat of node.seats) seat.pool.noteWork(task.workUs);
-  state.fleet.place(node, state.now, state.config);
-  if (node.drainLongUntil > state.now || node.breakers !== null) setNodeTimer(state, node);
-  state.out.assign(task.spec.id, node.spec.id, task.attempts);
 }
