@@ -53,10 +53,12 @@ describe('the first request after a burst is served within two seconds', () => {
   });
 
   it('although the last reading of its engine said that work waits', async () => {
-    let finish = (): void => undefined;
+    let isHeld = false;
+    let finish: (() => void) | undefined;
     const node = await bench.vllm((res) => {
-      finish = () => sendJson(res, 200, completion('hello'));
-      if (node.load.waiting === 0) finish();
+      const answer = (): void => sendJson(res, 200, completion('hello'));
+      if (isHeld) finish = answer;
+      else answer();
     });
     const { models: _models, slots: _slots, ...open } = nodeAt('n1', node, { protocol: 'vllm' });
     const started = await bench.gateway({
@@ -67,11 +69,15 @@ describe('the first request after a burst is served within two seconds', () => {
     expect((await ask(started.dataUrl)).status).toBe(200);
     // The first look at a known fleet is over; the next is ten minutes away.
     await within(10_000, 'the node was probed', () => node.seen.some((row) => row.url === '/v1/models'));
-    node.load = { running: 8, waiting: 3, cacheUse: 0.99 };
+    isHeld = true;
     const last = ask(started.dataUrl);
+    // Only then is the engine full, or a look at it could keep the request from it.
+    await within(10_000, 'the node has the request', () => finish !== undefined);
+    isHeld = false;
+    node.load = { running: 8, waiting: 3, cacheUse: 0.99 };
     const before = node.reads;
     await within(10_000, 'the gateway reads that work waits', () => node.reads > before + 1);
-    finish();
+    finish?.();
     expect((await last).status).toBe(200);
     // After its answer, so that no look for its sake can see it.
     node.load = { running: 0, waiting: 0, cacheUse: 0 };
