@@ -111,7 +111,7 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
 
 /**
  * Whether the first in line takes the node whatever others offer: behind such a queue even all of its time there is no loss that
- * counts. Comparing nodes would choose this one too, and costs a tenth of a step under overload.
+ * counts. Where no other has room, comparing nodes would choose this one too, and costs a tenth of a step under overload.
  */
 function takesAnyway(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): boolean {
   const hereUs = rankedUs(node, task, state.context) / node.rankFactor;
