@@ -1,4 +1,7 @@
-/** Two projects: unit tests in parallel beside the code, then tests over real sockets, one file after another. */
+/**
+ * Three projects, one after another: unit tests beside the code, then tests over real sockets, two files at a time, then
+ * those whose load or whose measure needs the machine alone.
+ */
 import { defineConfig } from 'vitest/config';
 
 const UNIT = [
@@ -12,6 +15,24 @@ const UNIT = [
   'test/scenarios',
   'test/support',
 ];
+
+/** What these measure (goodput, places in use, cost of a refusal, frames) depends on who else works. */
+const ALONE = [
+  'test/e2e/console-load.test.ts',
+  'test/integration/adaptive-concurrency.test.ts',
+  'test/integration/bulkheads.test.ts',
+  'test/integration/case-herd.test.ts',
+  'test/integration/case-metastable.test.ts',
+  'test/integration/contention-heat.test.ts',
+  'test/integration/emulator-demo.test.ts',
+];
+
+// Tests wait for conditions; the limit is for what hangs, and a machine that is busy elsewhere is not that.
+const OVER_SOCKETS = {
+  setupFiles: ['scripts/test-setup.ts'],
+  testTimeout: 120_000,
+  hookTimeout: 60_000,
+};
 
 export default defineConfig({
   test: {
@@ -30,15 +51,21 @@ export default defineConfig({
       },
       {
         test: {
+          ...OVER_SOCKETS,
           name: 'integration',
           include: ['test/integration/**/*.test.ts', 'test/e2e/**/*.test.ts'],
-          setupFiles: ['scripts/test-setup.ts'],
-          // Two cores: sockets, child processes and load of one file must not disturb another's.
-          fileParallelism: false,
-          // Tests wait for conditions; the limit is for what hangs, and a machine that is busy elsewhere is not that.
-          testTimeout: 120_000,
-          hookTimeout: 60_000,
+          exclude: ALONE,
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...OVER_SOCKETS,
+          name: 'alone',
+          include: ALONE,
+          fileParallelism: false,
+          sequence: { groupOrder: 2 },
         },
       },
     ],
