@@ -10,13 +10,16 @@ import { invariant } from './assert.ts';
 
 const CAPACITY_MIN = 8;
 
+/** The handle of what is in no heap. */
+export const NO_HANDLE = -1;
+
 /** An item's place in one heap at a time. Its handle is the heap's to change. */
 export class HeapSlot<T> {
   readonly item: T;
   /** Breaks ties; unique among the members of one heap. Not to be changed while it is in one. */
   order: number;
   /** By what the heap knows the item, or -1 outside. */
-  handle = -1;
+  handle: number = NO_HANDLE;
 
   constructor(item: T, order: number) {
     this.item = item;
@@ -24,11 +27,12 @@ export class HeapSlot<T> {
   }
 
   get isInHeap(): boolean {
-    return this.handle !== -1;
+    return this.handle !== NO_HANDLE;
   }
 }
 
-export class KeyedHeap<T> {
+/** The heap for items that keep their handles themselves, so that nothing else is looked at to find their place. */
+export class HandleHeap<T> {
   #size = 0;
   /** Keys by place: the least at 0, the children of place i at 2i + 1 and 2i + 2. */
   #keys = new Float64Array(CAPACITY_MIN);
@@ -58,26 +62,25 @@ export class KeyedHeap<T> {
     return place < this.#size ? this.#items[this.#handles[place] as number] : undefined;
   }
 
-  keyOf(slot: HeapSlot<T>): number {
-    return this.#keys[this.#places[slot.handle] as number] as number;
+  keyAt(handle: number): number {
+    return this.#keys[this.#places[handle] as number] as number;
   }
 
-  push(slot: HeapSlot<T>, key: number): void {
-    invariant(slot.handle === -1, 'A slot is in one heap at most');
+  /** Takes an item in, and tells the handle that it has until it leaves. `order` breaks ties. O(log n). */
+  insert(item: T, order: number, key: number): number {
     if (this.#size === this.#keys.length) this.#grow();
     const place = this.#size++;
     const handle = this.#handles[place] as number;
-    slot.handle = handle;
-    this.#orders[handle] = slot.order;
-    this.#items[handle] = slot.item;
+    this.#orders[handle] = order;
+    this.#items[handle] = item;
     this.#siftUp(handle, key, place);
+    return handle;
   }
 
-  remove(slot: HeapSlot<T>): void {
-    const { handle } = slot;
+  /** Takes out the item that has the handle; it has it no more. O(log n). */
+  delete(handle: number, item: T): void {
     const place = this.#places[handle] as number;
-    invariant(this.#items[handle] === slot.item, 'Only a member of this heap can be removed');
-    slot.handle = -1;
+    invariant(this.#items[handle] === item, 'Only a member of this heap can be removed');
     this.#takeOut(handle, place);
   }
 
@@ -90,9 +93,10 @@ export class KeyedHeap<T> {
     return item;
   }
 
-  update(slot: HeapSlot<T>, key: number): void {
-    const place = this.#places[slot.handle] as number;
-    if (this.#keys[place] !== key) this.#settle(slot.handle, key, place);
+  /** Gives the member with the handle another key. O(log n). */
+  move(handle: number, key: number): void {
+    const place = this.#places[handle] as number;
+    if (this.#keys[place] !== key) this.#settle(handle, key, place);
   }
 
   /** The members in order of their places. */
@@ -186,5 +190,26 @@ export class KeyedHeap<T> {
     this.#orders = orders;
     this.#places = places;
     this.#handles = handles;
+  }
+}
+
+/** The heap for items in slots. */
+export class KeyedHeap<T> extends HandleHeap<T> {
+  keyOf(slot: HeapSlot<T>): number {
+    return this.keyAt(slot.handle);
+  }
+
+  push(slot: HeapSlot<T>, key: number): void {
+    invariant(slot.handle === NO_HANDLE, 'A slot is in one heap at most');
+    slot.handle = this.insert(slot.item, slot.order, key);
+  }
+
+  remove(slot: HeapSlot<T>): void {
+    this.delete(slot.handle, slot.item);
+    slot.handle = NO_HANDLE;
+  }
+
+  update(slot: HeapSlot<T>, key: number): void {
+    this.move(slot.handle, key);
   }
 }

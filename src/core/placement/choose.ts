@@ -323,7 +323,7 @@ function freshTop(group: SeatGroup, context: ChooseContext): Seat {
     if (seat.node.plannedRoomAt > context.now || round >= REFRESHES_MAX) return seat;
     const stale = group.busy.leastKey;
     seat.pool.postpone(seat, context.now);
-    if (group.busy.keyOf(group.slotOf(seat)) <= stale) return seat;
+    if (group.busy.keyAt(group.handleOf(seat)) <= stale) return seat;
   }
 }
 

@@ -6,7 +6,8 @@
  * ones by when they would complete a typical task. Looking at the top of each bucket costs O(buckets), whatever the
  * number of nodes. Nodes whose marks close them are in no pool's index at all.
  */
-import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
+import { HandleHeap, NO_HANDLE } from '../../base/keyed-heap.ts';
+import { NumberRows } from '../../base/number-rows.ts';
 import type { MonoUs, Rate, RefUs } from '../../base/units.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
@@ -25,20 +26,27 @@ const TYPICAL_STEP = 0.05;
 const UNNUMBERED = -1;
 /** Seats looked at per search for a node to explore. */
 const EXPLORED_PER_LOOK = 8;
-/** A node's place in one pool. */
+/** Numbers of a seat that are no small integers: its speed, and what the pool's order by speed has it for. */
+const SPEED = 0;
+const SPEED_BOUND = 1;
+const ROWS: NumberRows = new NumberRows(2);
+
+/** A node's place in one pool. It keeps its handles itself: each end of a task looks at all that is here. */
 export class Seat {
   readonly node: NodeRecord;
   readonly pool: Pool;
   readonly order: number;
-  /** Place in its bucket, among those with its model loaded, and in the pool by speed. */
-  readonly place: HeapSlot<Seat>;
-  readonly home: HeapSlot<Seat>;
-  readonly speed: HeapSlot<Seat>;
-  /** Place in the pool by how soon streams begin, while they begin in turn there. */
-  readonly turn: HeapSlot<Seat>;
+  readonly #cells: Float64Array;
+  readonly #at: number;
   bucket: Bucket | null = null;
   residents: Residents | null = null;
   hasRoom = false;
+  /** Its handles in the bucket, among those with its model loaded, and in the pool by speed. */
+  place: number = NO_HANDLE;
+  home: number = NO_HANDLE;
+  bySpeed: number = NO_HANDLE;
+  /** The same in the pool by how soon streams begin, while they begin in turn there. */
+  byTurn: number = NO_HANDLE;
   /** What the pool counts for it while it is open. */
   capacityMicro = 0;
   slots = 0;
@@ -47,32 +55,49 @@ export class Seat {
     this.node = node;
     this.pool = pool;
     this.order = node.order;
-    this.place = new HeapSlot<Seat>(this, node.order);
-    this.home = new HeapSlot<Seat>(this, node.order);
-    this.speed = new HeapSlot<Seat>(this, node.order);
-    this.turn = new HeapSlot<Seat>(this, node.order);
+    const { cells, at } = ROWS.next();
+    this.#cells = cells;
+    this.#at = at;
+  }
+
+  /** Rate of one task alone, when it was last placed. */
+  get speed(): Rate {
+    return this.#cells[this.#at + SPEED] as number;
+  }
+
+  set speed(value: Rate) {
+    this.#cells[this.#at + SPEED] = value;
+  }
+
+  /** At least its speed: where it lies in the pool by speed. */
+  get speedBound(): Rate {
+    return this.#cells[this.#at + SPEED_BOUND] as number;
+  }
+
+  set speedBound(value: Rate) {
+    this.#cells[this.#at + SPEED_BOUND] = value;
   }
 
   /** Whether the index counts it among the open ones; behind the node's marks until the node is refreshed. */
   get isIndexed(): boolean {
-    return this.speed.isInHeap;
+    return this.bySpeed !== NO_HANDLE;
   }
 }
 
 /** Seats that are alike in one respect: those with room, and the busy ones by when they would complete a typical task. */
 export interface SeatGroup {
-  readonly roomy: KeyedHeap<Seat>;
-  readonly busy: KeyedHeap<Seat>;
-  /** The seat's place in these heaps. */
-  slotOf(seat: Seat): HeapSlot<Seat>;
+  readonly roomy: HandleHeap<Seat>;
+  readonly busy: HandleHeap<Seat>;
+  /** The seat's handle in these heaps. */
+  handleOf(seat: Seat): number;
 }
 
 /** Seats of nodes that have the same model loaded. */
 class Residents implements SeatGroup {
-  readonly roomy: KeyedHeap<Seat> = new KeyedHeap<Seat>();
-  readonly busy: KeyedHeap<Seat> = new KeyedHeap<Seat>();
+  readonly roomy: HandleHeap<Seat> = new HandleHeap<Seat>();
+  readonly busy: HandleHeap<Seat> = new HandleHeap<Seat>();
 
-  slotOf(seat: Seat): HeapSlot<Seat> {
+  handleOf(seat: Seat): number {
     return seat.home;
   }
 }
@@ -82,15 +107,15 @@ export class Bucket implements SeatGroup {
   /** Seats in this bucket have at least this speed, and less than the next one. */
   readonly speedMin: Rate;
   readonly speedMax: Rate;
-  readonly roomy: KeyedHeap<Seat> = new KeyedHeap<Seat>();
-  readonly busy: KeyedHeap<Seat> = new KeyedHeap<Seat>();
+  readonly roomy: HandleHeap<Seat> = new HandleHeap<Seat>();
+  readonly busy: HandleHeap<Seat> = new HandleHeap<Seat>();
   constructor(index: number) {
     this.index = index;
     this.speedMin = EDGES[index] as number;
     this.speedMax = EDGES[index + 1] ?? Number.POSITIVE_INFINITY;
   }
 
-  slotOf(seat: Seat): HeapSlot<Seat> {
+  handleOf(seat: Seat): number {
     return seat.place;
   }
 }
@@ -120,8 +145,9 @@ export class Pool {
   #exploring: IterableIterator<Seat> | null = null;
   /** Buckets that were ever used, the fastest first. */
   readonly buckets: Bucket[] = [];
-  readonly #bySpeed: KeyedHeap<Seat> = new KeyedHeap<Seat>();
-  readonly #byTurn: KeyedHeap<Seat> = new KeyedHeap<Seat>();
+  /** By the bounds of their speed: who becomes slower moves when it comes to the top, since nearly none ever does. */
+  readonly #bySpeed: HandleHeap<Seat> = new HandleHeap<Seat>();
+  readonly #byTurn: HandleHeap<Seat> = new HandleHeap<Seat>();
   /** By loaded model, of those that the pool offers; empty where loading costs nothing. */
   readonly #residents: Map<string, Residents> = new Map();
   #capacityMicro = 0;
@@ -153,7 +179,13 @@ export class Pool {
 
   /** The open node with the greatest speed: in the one model of the pool, or over all models where it has several. */
   fastest(): NodeRecord | undefined {
-    return this.#bySpeed.peek()?.node;
+    let seat = this.#bySpeed.peek();
+    while (seat !== undefined && seat.speedBound > seat.speed) {
+      seat.speedBound = seat.speed;
+      this.#bySpeed.move(seat.bySpeed, -seat.speed);
+      seat = this.#bySpeed.peek();
+    }
+    return seat?.node;
   }
 
   /** The open node that begins streams soonest, of those that begin them in turn; over all models where it has several. */
@@ -187,12 +219,12 @@ export class Pool {
     const key = hasRoom ? -speed * node.rankFactor : busyKey(seat, now, speed);
     const bucket = this.#bucketFor(speed, seat.bucket);
     if (seat.bucket === bucket && seat.hasRoom === hasRoom) {
-      (hasRoom ? bucket.roomy : bucket.busy).update(seat.place, key);
+      (hasRoom ? bucket.roomy : bucket.busy).move(seat.place, key);
     } else {
       this.#takeOut(seat);
       seat.bucket = bucket;
       seat.hasRoom = hasRoom;
-      (hasRoom ? bucket.roomy : bucket.busy).push(seat.place, key);
+      seat.place = (hasRoom ? bucket.roomy : bucket.busy).insert(seat, seat.order, key);
       if (hasRoom) this.roomySeats += 1;
     }
     this.#placeHome(seat, config.placement.swapMs > 0 ? this.#residentsFor(node) : null, key);
@@ -202,8 +234,9 @@ export class Pool {
   /** Takes a seat out of the index: its node is closed. */
   unplace(seat: Seat): void {
     this.#takeOut(seat);
-    if (seat.speed.isInHeap) this.#bySpeed.remove(seat.speed);
-    if (seat.turn.isInHeap) this.#byTurn.remove(seat.turn);
+    if (seat.isIndexed) this.#bySpeed.delete(seat.bySpeed, seat);
+    seat.bySpeed = NO_HANDLE;
+    this.#leaveTurn(seat);
     this.#capacityMicro -= seat.capacityMicro;
     seat.capacityMicro = 0;
     this.#openSlots -= seat.slots;
@@ -214,8 +247,8 @@ export class Pool {
   postpone(seat: Seat, now: MonoUs): void {
     if (seat.bucket === null || seat.hasRoom) return;
     const key = busyKey(seat, now, seat.node.nextRate);
-    seat.bucket.busy.update(seat.place, key);
-    if (seat.residents !== null) seat.residents.busy.update(seat.home, key);
+    seat.bucket.busy.move(seat.place, key);
+    if (seat.residents !== null) seat.residents.busy.move(seat.home, key);
   }
 
   /**
@@ -247,20 +280,32 @@ export class Pool {
       this.soleModel === null ? seat.node.soloRate : seat.node.soloRateOf(this.soleModel, UNNUMBERED);
     this.#openSlots += slotsNow - seat.slots;
     seat.slots = slotsNow;
-    if (!seat.speed.isInHeap) this.#bySpeed.push(seat.speed, -soloRate);
-    else if (this.#bySpeed.keyOf(seat.speed) === -soloRate && slotsNow === 1) return;
-    else this.#bySpeed.update(seat.speed, -soloRate);
+    if (seat.isIndexed && seat.speed === soloRate && slotsNow === 1) return;
+    this.#order(seat, soloRate);
     const capacityMicro = Math.round(seat.node.capacity(config) * 1_000_000);
     this.#capacityMicro += capacityMicro - seat.capacityMicro;
     seat.capacityMicro = capacityMicro;
   }
 
+  #order(seat: Seat, speed: Rate): void {
+    seat.speed = speed;
+    if (!seat.isIndexed) seat.bySpeed = this.#bySpeed.insert(seat, seat.order, -speed);
+    else if (speed > seat.speedBound) this.#bySpeed.move(seat.bySpeed, -speed);
+    else return;
+    seat.speedBound = speed;
+  }
+
   #rateInTurn(seat: Seat): void {
     const rate = seat.node.rateInTurnOf(this.soleModel ?? '');
-    const { isInHeap } = seat.turn;
-    if (rate > 0 && !isInHeap) this.#byTurn.push(seat.turn, -rate);
-    else if (rate > 0 && this.#byTurn.keyOf(seat.turn) !== -rate) this.#byTurn.update(seat.turn, -rate);
-    else if (rate === 0 && isInHeap) this.#byTurn.remove(seat.turn);
+    if (rate === 0) this.#leaveTurn(seat);
+    else if (seat.byTurn === NO_HANDLE) seat.byTurn = this.#byTurn.insert(seat, seat.order, -rate);
+    else this.#byTurn.move(seat.byTurn, -rate);
+  }
+
+  #leaveTurn(seat: Seat): void {
+    if (seat.byTurn === NO_HANDLE) return;
+    this.#byTurn.delete(seat.byTurn, seat);
+    seat.byTurn = NO_HANDLE;
   }
 
   #residentsFor(node: NodeRecord): Residents | null {
@@ -278,20 +323,23 @@ export class Pool {
     if (seat.residents !== residents) {
       this.#leaveHome(seat);
       seat.residents = residents;
-      if (residents !== null) (seat.hasRoom ? residents.roomy : residents.busy).push(seat.home, key);
-    } else if (residents !== null) (seat.hasRoom ? residents.roomy : residents.busy).update(seat.home, key);
+      if (residents !== null)
+        seat.home = (seat.hasRoom ? residents.roomy : residents.busy).insert(seat, seat.order, key);
+    } else if (residents !== null) (seat.hasRoom ? residents.roomy : residents.busy).move(seat.home, key);
   }
 
   #leaveHome(seat: Seat): void {
     if (seat.residents === null) return;
-    (seat.hasRoom ? seat.residents.roomy : seat.residents.busy).remove(seat.home);
+    (seat.hasRoom ? seat.residents.roomy : seat.residents.busy).delete(seat.home, seat);
     seat.residents = null;
+    seat.home = NO_HANDLE;
   }
 
   #takeOut(seat: Seat): void {
     if (seat.bucket === null) return;
     this.#leaveHome(seat);
-    (seat.hasRoom ? seat.bucket.roomy : seat.bucket.busy).remove(seat.place);
+    (seat.hasRoom ? seat.bucket.roomy : seat.bucket.busy).delete(seat.place, seat);
+    seat.place = NO_HANDLE;
     if (seat.hasRoom) this.roomySeats -= 1;
     seat.bucket = null;
     seat.hasRoom = false;
