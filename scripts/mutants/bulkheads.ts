@@ -126,7 +126,7 @@ export const BULKHEAD_MUTANTS: readonly Mutant[] = [
     name: 'place-before-the-broken-node-is-closed',
     invariant: 0,
     file: `${CORE}/scheduler/attempts.ts`,
-    original: '  if (node.seats.length > 0) state.fleet.place(node, state.now, state.config);\n',
+    original: '  if (node.firstSeat !== null) state.fleet.place(node, state.now, state.config);\n',
     mutated: '',
     killer: BULKHEAD,
     titles: 'a greatest share > is taken of the slots',

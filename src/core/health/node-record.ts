@@ -2,9 +2,9 @@
  * A node inside the scheduler: what was stated, what was measured, which marks it carries, what it runs.
  * Every negative mark is an instant at which it ends by itself.
  */
-import { HeapSlot } from '../../base/keyed-heap.ts';
+import { NO_HANDLE } from '../../base/keyed-heap.ts';
 import { type NumberRow, NumberRows } from '../../base/number-rows.ts';
-import type { DurationUs, MonoUs, Rate, Ratio, RefUs } from '../../base/units.ts';
+import type { DurationUs, MonoUs, NodeId, Rate, Ratio, RefUs } from '../../base/units.ts';
 import type { ConcurrencyLimit } from '../capacity/concurrency.ts';
 import { priorOf, type RatePrior } from '../capacity/hardware.ts';
 import { FirstBytes } from '../capacity/first-bytes.ts';
@@ -20,7 +20,7 @@ import type { TaskRecord } from '../queue/task-record.ts';
 import type { ModelOffer } from '../request/needs.ts';
 import type { TaskSpec } from '../request/task.ts';
 import type { NodeSpec } from '../scheduler/events.ts';
-import { type ModelPace, NodeTally, TALLY_WIDTH } from '../signals/index.ts';
+import { type ModelPace, type NodeTally, TALLY_WIDTH } from '../signals/index.ts';
 import { FailureScore } from './failure-score.ts';
 import { ModelOnNode } from './model-breakers.ts';
 import { NodeNumbers } from './node-numbers.ts';
@@ -57,7 +57,7 @@ class ModelHere {
   constructor(model: string, node: NodeTally) {
     this.model = model;
     this.#row = ROWS.next();
-    this.tally = node.paceOf(model, this.#from(CURVE_WIDTH + PACE_WIDTH));
+    this.tally = node.tallyFor(model, this.#from(CURVE_WIDTH + PACE_WIDTH));
   }
 
   beginCurve(prior: RatePrior): RateCurve {
@@ -74,11 +74,17 @@ class ModelHere {
 }
 
 export class NodeRecord extends NodeNumbers {
-  // First what every start and end of a task touches: the members that follow are cold.
-  spec: NodeSpec;
+  // First what every start and end of a task touches, in few cache lines: the members from `spec` on are cold.
+  readonly id: NodeId;
+  /** As its specification states: slots, or 0, and whether the tasks share every step. */
+  slotsStated: number;
+  batches: boolean;
+  /** Whether it serves a single model: then the overall rate is that model's, and nothing is ever swapped. */
+  isSingleModel: boolean;
   /** Tasks that hold a permit, in no order; each knows its place (`runningIndex`). */
   readonly running: TaskRecord[] = [];
-  seats: Seat[] = [];
+  /** The first of its seats, which knows the next one; `seats` has all of them. */
+  firstSeat: Seat | null = null;
   /** Slots, as of the last `plan`. */
   slotsNow = 1;
   /** Of models that failed here, while anything speaks against them; never on a node of one model. */
@@ -89,8 +95,6 @@ export class NodeRecord extends NodeNumbers {
   prefixes: PrefixHolder<NodeRecord> | null = null;
   /** Bound on tasks at once, learned from its pace; null for a node that states slots. */
   concurrency: ConcurrencyLimit | null = null;
-  /** Whether it serves a single model: then the overall rate is that model's, and nothing is ever swapped. */
-  isSingleModel: boolean;
   residentModel = '';
   state: NodeState = 'unverified';
   cordoned = false;
@@ -100,20 +104,22 @@ export class NodeRecord extends NodeNumbers {
   /** Exactly one task may try a node that comes back from an ejection. */
   isTrial = false;
   successes = 0;
+  ejections = 0;
   /** Work until the first bytes of the streams here that still wait for theirs. */
   awaitedUs: RefUs = 0;
   #overall: RateCurve;
+  #prior: RatePrior;
   readonly failures: FailureScore = new FailureScore();
   /** Its times, for bounds on its silence. */
   readonly patience: NodePatience = new NodePatience(this.patienceRow);
   /** The model that was asked for last: most nodes do one for long, and several ask of it in turn. */
   #last: ModelHere | null = null;
-  /** Node timer (see node-timer.ts). */
-  readonly timer: HeapSlot<NodeRecord>;
+  /** Handle of its timer (see node-timer.ts). */
+  timer: number = NO_HANDLE;
 
+  spec: NodeSpec;
   readonly order: number;
   offers: ReadonlyMap<string, ModelOffer>;
-  ejections = 0;
   failedProbes = 0;
   groupSlots = 0;
   groupFree = 0;
@@ -123,7 +129,6 @@ export class NodeRecord extends NodeNumbers {
   struckBy: readonly string[] = [];
   /** The learned bound where it holds; 0 where slots, readings or the configuration decide. */
   slotsLearned = 0;
-  #prior: RatePrior;
   /** At most one per model that it offers or has measured. */
   readonly #models: Map<string, ModelHere> = new Map();
   /** How soon streams begin where the engine batches, over all models. */
@@ -134,7 +139,6 @@ export class NodeRecord extends NodeNumbers {
   #soloRates: Float64Array = NO_RATES;
   /** One of its tasks is being aborted so that another task has its place. */
   isGivingWay = false;
-  readonly tally: NodeTally = new NodeTally();
   readingFull = false;
   /** The bound by what it tells of those who wait inside it; null while it tells nothing. */
   readLimit: ReadLimit | null = null;
@@ -143,11 +147,13 @@ export class NodeRecord extends NodeNumbers {
 
   constructor(spec: NodeSpec, order: number) {
     super();
+    this.id = spec.id;
     this.spec = spec;
     this.order = order;
-    this.timer = new HeapSlot<NodeRecord>(this, order);
     this.offers = offersOf(spec);
     this.isSingleModel = this.offers.size === 1;
+    this.slotsStated = spec.slots;
+    this.batches = spec.batching;
     this.#prior = priorOf(spec.hardware);
     this.#overall = new RateCurve(this.#prior, this.overallRow);
     this.#firstBytes = new FirstBytes(this.#prior);
@@ -157,6 +163,8 @@ export class NodeRecord extends NodeNumbers {
     this.spec = spec;
     this.offers = offersOf(spec);
     this.isSingleModel = this.offers.size === 1;
+    this.slotsStated = spec.slots;
+    this.batches = spec.batching;
     for (const here of this.#models.values()) {
       if (this.offers.has(here.model)) continue;
       here.pace = null;
@@ -184,6 +192,13 @@ export class NodeRecord extends NodeNumbers {
     if (this.breakers?.size === 0) this.breakers = null;
   }
 
+  /** Its seats: none before it joins the fleet, and after it left. */
+  get seats(): readonly Seat[] {
+    const seats: Seat[] = [];
+    for (let seat = this.firstSeat; seat !== null; seat = seat.next) seats.push(seat);
+    return seats;
+  }
+
   /** Whether the index counts it among the open nodes of the model. */
   isSeatedFor(model: string): boolean {
     return this.seats.some((seat) => seat.isIndexed && seat.pool.offers.has(model));
@@ -207,7 +222,7 @@ export class NodeRecord extends NodeNumbers {
    * for all models. See first-bytes.ts.
    */
   rateInTurnOf(model: string): Rate {
-    if (!this.spec.batching) return 0;
+    if (!this.batches) return 0;
     const own = this.isSingleModel || model === '' ? null : this.#models.get(model)?.firstBytes;
     const { rate } = own ?? this.#firstBytes;
     return rate > 0 ? rate : this.rateOf(model, 1);
@@ -229,7 +244,7 @@ export class NodeRecord extends NodeNumbers {
     this.slotsNow = this.slotsMax(config);
     this.rankFactor = rankFactor(this, config);
     this.drainLongUntil =
-      this.spec.slots > 0 ? 0 : now + this.drainUs(now) - config.placement.drainMsMax * 1_000;
+      this.slotsStated > 0 ? 0 : now + this.drainUs(now) - config.placement.drainMsMax * 1_000;
     this.soloRate = this.#overall.perTask(1);
     this.nextRate = this.slotsNow === 1 ? this.soloRate : this.#overall.perTask(this.#nextInflight());
   }
@@ -271,7 +286,7 @@ export class NodeRecord extends NodeNumbers {
 
   /** Whole rate at full use: the node's part of a lane's capacity. */
   capacity(config: SchedulerConfig): Rate {
-    return this.#overall.total(this.slotsMax(config), { isStated: this.spec.slots > 0 });
+    return this.#overall.total(this.slotsMax(config), { isStated: this.slotsStated > 0 });
   }
 
   /**
@@ -279,7 +294,7 @@ export class NodeRecord extends NodeNumbers {
    * became slower.
    */
   usualCapacity(config: SchedulerConfig): Rate {
-    const total = this.#overall.total(this.#slotsProven(config), { isStated: this.spec.slots > 0 });
+    const total = this.#overall.total(this.#slotsProven(config), { isStated: this.slotsStated > 0 });
     return total * Math.max(1, this.baselineRate / this.speed(1));
   }
 
@@ -298,7 +313,7 @@ export class NodeRecord extends NodeNumbers {
 
   /** The first byte of a stream came so long after it was sent. Once per attempt. */
   learnFirstByte(task: TaskRecord, elapsedUs: DurationUs): void {
-    if (this.spec.batching) {
+    if (this.batches) {
       const { model } = task.spec;
       const seen = { workUs: task.awaitedBeforeUs + task.awaitedUs, elapsedUs };
       if (!this.isSingleModel) {
@@ -332,7 +347,7 @@ export class NodeRecord extends NodeNumbers {
   /** Whether the node does this model as fast as it used to. At most one score per model that it offers. */
   paceOf(model: string): PaceScore {
     const here = this.#here(model);
-    return here.pace ?? here.beginPace(this.spec.batching);
+    return here.pace ?? here.beginPace(this.batches);
   }
 
   /** The same where there is one; makes none. */
@@ -349,7 +364,7 @@ export class NodeRecord extends NodeNumbers {
     if (this.#last?.model === model) return this.#last;
     let here = this.#models.get(model);
     if (here === undefined) {
-      here = new ModelHere(model, this.tally);
+      here = new ModelHere(model, this);
       this.#models.set(model, here);
     }
     return (this.#last = here);
@@ -385,7 +400,8 @@ export class NodeRecord extends NodeNumbers {
   }
 
   #widenSpread(ratio: number): void {
-    for (const { pool } of this.seats) pool.modelSpread = Math.max(pool.modelSpread, ratio);
+    for (let seat = this.firstSeat; seat !== null; seat = seat.next)
+      seat.pool.modelSpread = Math.max(seat.pool.modelSpread, ratio);
   }
 
   restoreRate(model: string, rate: Rate, observations: number): void {
@@ -424,10 +440,9 @@ export class NodeRecord extends NodeNumbers {
   }
 
   #slotsProven(config: SchedulerConfig): number {
-    const { slots, batching } = this.spec;
-    if (slots > 0) return slots;
+    if (this.slotsStated > 0) return this.slotsStated;
     if (this.slotsLearned > 0) return this.slotsLearned;
-    return batching ? config.placement.batchSlotsMax : config.placement.slotsDefault;
+    return this.batches ? config.placement.batchSlotsMax : config.placement.slotsDefault;
   }
 
   hasRoom(now: MonoUs, config: SchedulerConfig): boolean {
@@ -454,7 +469,7 @@ export class NodeRecord extends NodeNumbers {
     this.lastUsedAt = now;
     task.awaitedBeforeUs = this.awaitedUs;
     this.awaitedUs += task.awaitedUs;
-    this.tally.noteStarted(task.workUs);
+    this.noteStarted(task.workUs);
     task.runningIndex = this.running.push(task) - 1;
     if (this.group !== null) this.group.enter(task);
     this.residentModel = task.spec.model;
@@ -471,7 +486,7 @@ export class NodeRecord extends NodeNumbers {
     this.boundUs = (this.#remainingOf(inflight, now) * (inflight - 1)) / inflight;
     this.progressAt = now;
     this.lastDoneAt = now;
-    this.tally.noteEnded(now - task.decidedAt);
+    this.noteEnded(now - task.decidedAt);
     this.#plan(now);
   }
 

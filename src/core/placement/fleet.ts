@@ -141,9 +141,11 @@ export class Fleet {
     this.groupFor(node.spec)?.adopt(node);
     const models = [...node.offers.keys()].sort();
     const groups = models.length > MODELS_PER_NODE_MAX ? [models] : models.map((model) => [model]);
-    node.seats = groups.map((group) => this.#poolFor(node, group).join(node));
-    const [first] = node.seats;
-    if (node.seats.some(({ pool }) => pool.domain !== first?.pool.domain)) this.#connect();
+    const seats = groups.map((group) => this.#poolFor(node, group).join(node));
+    for (const [index, seat] of seats.entries()) seat.next = seats[index + 1] ?? null;
+    const first = seats[0] ?? null;
+    node.firstSeat = first;
+    if (seats.some(({ pool }) => pool.domain !== first?.pool.domain)) this.#connect();
     this.nodes.set(node.spec.id, node);
   }
 
@@ -153,7 +155,7 @@ export class Fleet {
       seat.pool.leave(seat);
       if (seat.pool.seats.size === 0) this.#dropPool(seat.pool);
     }
-    node.seats = [];
+    node.firstSeat = null;
     node.group?.abandon(node);
     this.nodes.delete(node.spec.id);
   }
@@ -165,9 +167,7 @@ export class Fleet {
     const hasRoom = isOpen && node.takesNew(now);
     this.refusals.placed(node, hasRoom ? Math.max(0, node.slotsNow - node.running.length) : 0, now);
     const failing = node.breakers === null ? null : { config, now };
-    const { seats } = node;
-    for (let index = 0; index < seats.length; index++) {
-      const seat = seats[index] as Seat;
+    for (let seat = node.firstSeat; seat !== null; seat = seat.next) {
       const { soleModel } = seat.pool;
       const isShut = failing !== null && soleModel !== null && isShutFor(node, soleModel, failing);
       if (isOpen && !isShut) seat.pool.place(seat, now, config);

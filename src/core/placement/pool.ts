@@ -38,6 +38,8 @@ export class Seat {
   readonly order: number;
   readonly #cells: Float64Array;
   readonly #at: number;
+  /** The same node's next seat. */
+  next: Seat | null = null;
   bucket: Bucket | null = null;
   residents: Residents | null = null;
   hasRoom = false;
@@ -367,8 +369,8 @@ export class Pool {
 /** The class of speed in which the node lies, from 1 for the slowest to `SPEED_CLASS_MAX`; 0 while it is in no pool. */
 export function speedClassOf(node: NodeRecord): number {
   let speedClass = 0;
-  for (const { bucket } of node.seats)
-    if (bucket !== null) speedClass = Math.max(speedClass, bucket.index + 1);
+  for (let seat = node.firstSeat; seat !== null; seat = seat.next)
+    if (seat.bucket !== null) speedClass = Math.max(speedClass, seat.bucket.index + 1);
   return speedClass;
 }
 

@@ -42,10 +42,10 @@ export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node
   if (task.prefix !== null && node.prefixes !== null)
     state.context.prefixes.use(node.prefixes, task.prefix.blocks);
   task.startInflight = node.running.length;
-  for (const seat of node.seats) seat.pool.noteWork(task.workUs);
+  for (let seat = node.firstSeat; seat !== null; seat = seat.next) seat.pool.noteWork(task.workUs);
   state.fleet.place(node, state.now, state.config);
   if (node.drainLongUntil > state.now || node.breakers !== null) setNodeTimer(state, node);
-  state.out.assign(task.spec.id, node.spec.id, task.attempts);
+  state.out.assign(task.spec.id, node.id, task.attempts);
 }
 
 /** As the decision sees it: before the node has the task. */

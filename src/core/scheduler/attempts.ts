@@ -188,8 +188,8 @@ interface Failure {
 
 function failed(state: SchedulerState, { task, node, result, isCut }: Failure): void {
   correct(task, 0);
-  if (result.failure === 'refused') node.tally.refused += 1;
-  else if (isEvidence(node, task.decidedAt)) node.tally.failed += 1;
+  if (result.failure === 'refused') node.refused += 1;
+  else if (isEvidence(node, task.decidedAt)) node.failed += 1;
   if (task.isSettled) return forget(state, task);
   // Whatever comes next is another node's: a retry, or a lesser answer where the model is given up.
   task.triedNodes = [...(task.triedNodes ?? []), node.spec.id];
@@ -221,7 +221,7 @@ function speaksAgainst(
 ): void {
   afterFailure(state, node, task, failure);
   // Before anything is dispatched: the index must not offer what was just closed.
-  if (node.seats.length > 0) state.fleet.place(node, state.now, state.config);
+  if (node.firstSeat !== null) state.fleet.place(node, state.now, state.config);
   if (modelShut(state, task.spec.model) === null) return;
   for (const lane of state.fleet.lanesOf(task.spec.model)) {
     for (let next = lane.next(); next !== null && evictIfShut(state, next); ) next = lane.next();
@@ -316,5 +316,5 @@ function workedUs({ swapUs }: TaskRecord, elapsedUs: DurationUs): DurationUs {
 
 /** A task sent ahead waits inside the node until the one before it is done. */
 function queuedUntil(task: TaskRecord, node: NodeRecord): number {
-  return node.spec.slots === 1 && node.lastDoneAt > task.decidedAt ? node.lastDoneAt : 0;
+  return node.slotsStated === 1 && node.lastDoneAt > task.decidedAt ? node.lastDoneAt : 0;
 }

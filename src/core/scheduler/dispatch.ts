@@ -57,7 +57,7 @@ export function hasRoom(lane: Lane): boolean {
 
 /** A node got room, or came back: serves its lanes, the one with least served work first. */
 export function dispatchNode(state: SchedulerState, node: NodeRecord): void {
-  const only = node.seats.length === 1 ? node.seats[0]?.pool.lanes : undefined;
+  const only = node.firstSeat?.next === null ? node.firstSeat.pool.lanes : undefined;
   if (only?.length === 1) {
     const lane = only[0] as Lane;
     if (lane.tasks > 0 && hasRoomNow(node)) offer(state, lane, node);
@@ -349,7 +349,7 @@ function lossUs(state: SchedulerState, task: TaskRecord, doneAt: MonoUs, node: N
 function affordableUs(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): DurationUs {
   if (task.flow.refusedUntil > state.now) return Number.MAX_SAFE_INTEGER;
   const drainUs = laneDrainUs(lane);
-  if (lane.loadsModels || node.spec.batching) return drainUs;
+  if (lane.loadsModels || node.batches) return drainUs;
   return Math.max(drainUs, state.now - task.submittedAt);
 }
 
@@ -433,12 +433,12 @@ function isDeclined(state: SchedulerState, lane: Lane, node: NodeRecord): boolea
 }
 
 /** Work on prompts that the node computes before that of a stream which comes now. */
-function awaitedFirstUs({ spec, awaitedUs: work }: NodeRecord): RefUs {
-  return spec.batching ? work : 0;
+function awaitedFirstUs({ batches, awaitedUs: work }: NodeRecord): RefUs {
+  return batches ? work : 0;
 }
 
 function hasRoomNow(node: NodeRecord): boolean {
-  return node.seats.length > 0 && (node.seats[0] as Seat).hasRoom;
+  return node.firstSeat?.hasRoom === true;
 }
 
 /** The same where a breaker may have closed the node for some of its models: then only the lane's own seat counts. */

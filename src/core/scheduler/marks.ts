@@ -26,7 +26,7 @@ export function refreshNode(state: SchedulerState, node: NodeRecord): void {
   if (derived !== node.state) {
     // One that stays dead is tried again and again; only who was at work goes, and only who served comes back.
     if (derived === 'active' || node.state === 'active') {
-      node.tally.flips += 1;
+      node.flips += 1;
       state.tallies.fleetChanged(state.now);
     }
     node.state = derived;

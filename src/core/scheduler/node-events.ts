@@ -7,6 +7,7 @@ import { holdToLimit, limitRead } from './concurrency.ts';
 import { dispatchNode } from './dispatch.ts';
 import type { EngineReading, NodeMemory, NodeSpec, SchedulerEvent } from './events.ts';
 import { heartbeat, probed, refreshNode } from './marks.ts';
+import { stopNodeTimer } from './node-timer.ts';
 import { saneMemory, saneNode } from './sane.ts';
 import { evict } from './settle.ts';
 import type { SchedulerState } from './state.ts';
@@ -86,7 +87,7 @@ function expectPrefixes(state: SchedulerState, node: NodeRecord): void {
 
 /** Running tasks keep their permits until their attempts end; what no node can serve any more is evicted. */
 function removeNode(state: SchedulerState, node: NodeRecord): void {
-  if (node.timer.isInHeap) state.nodeTimers.remove(node.timer);
+  stopNodeTimer(state, node);
   state.fleet.unseat(node);
   forgetNode(state, node);
   if (node.prefixes !== null) state.context.prefixes.leave(node.prefixes);

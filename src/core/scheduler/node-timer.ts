@@ -1,4 +1,5 @@
 /** The one timer of a node: the next instant at which one of its leases ends by itself. */
+import { NO_HANDLE } from '../../base/keyed-heap.ts';
 import type { MonoUs } from '../../base/units.ts';
 import type { ModelOnNode } from '../health/model-breakers.ts';
 import type { NodeRecord } from '../health/node-record.ts';
@@ -13,10 +14,15 @@ export function setNodeTimer(state: SchedulerState, node: NodeRecord): void {
   at = soonerOf(at, node.drainLongUntil, state.now);
   if (node.breakers !== null) at = soonerOfBreakers(at, node.breakers.values(), state.now);
   const timers = state.nodeTimers;
-  if (at === Number.POSITIVE_INFINITY) {
-    if (node.timer.isInHeap) timers.remove(node.timer);
-  } else if (node.timer.isInHeap) timers.update(node.timer, at);
-  else timers.push(node.timer, at);
+  if (at === Number.POSITIVE_INFINITY) stopNodeTimer(state, node);
+  else if (node.timer === NO_HANDLE) node.timer = timers.insert(node, node.order, at);
+  else timers.move(node.timer, at);
+}
+
+export function stopNodeTimer(state: SchedulerState, node: NodeRecord): void {
+  if (node.timer === NO_HANDLE) return;
+  state.nodeTimers.delete(node.timer, node);
+  node.timer = NO_HANDLE;
 }
 
 /** The earlier of the timer and the end of a lease; a lease that has ended asks for nothing. */

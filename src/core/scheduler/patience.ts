@@ -208,7 +208,7 @@ function canMoveOn(state: SchedulerState, lane: Lane, task: TaskRecord): boolean
 /** Whether the node may have to load the model first. On trial it has shown often enough that it does not. */
 function isCold(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
   if (node.isTrial) return false;
-  if (node.offers.size > 1 && node.residentModel !== task.spec.model) return true;
+  if (!node.isSingleModel && node.residentModel !== task.spec.model) return true;
   return state.now - node.patience.servedAt > COLD_AFTER_US;
 }
 

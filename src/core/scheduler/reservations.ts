@@ -49,5 +49,5 @@ export function unreserve(state: SchedulerState, lane: Lane, task: TaskRecord): 
 }
 
 function reorder(state: SchedulerState, node: NodeRecord): void {
-  for (const seat of node.seats) seat.pool.postpone(seat, state.now);
+  for (let seat = node.firstSeat; seat !== null; seat = seat.next) seat.pool.postpone(seat, state.now);
 }

@@ -106,7 +106,7 @@ function fleetSample(state: SchedulerState, now: MonoUs): FleetSample {
   };
   for (const node of state.fleet.nodes.values()) {
     sums.inflightUs += node.inflightUsAt(now);
-    sums.servedWorkUs += node.tally.servedWorkUs;
+    sums.servedWorkUs += node.servedWorkUs;
     sums.permits += node.running.length;
     if (node.isOpen(now)) {
       sums.openNodes += 1;
@@ -120,7 +120,7 @@ function fleetSample(state: SchedulerState, now: MonoUs): FleetSample {
 }
 
 function nodeSample(state: SchedulerState, node: NodeRecord, now: MonoUs): NodeSample {
-  const { tally, spec } = node;
+  const { spec } = node;
   const deviceUse = node.memory?.deviceUseAt(now);
   const memoryUse = node.memory?.useAt(now);
   return {
@@ -134,16 +134,16 @@ function nodeSample(state: SchedulerState, node: NodeRecord, now: MonoUs): NodeS
     drainUs: node.drainUs(now),
     capacity: node.capacity(state.config),
     inflightUs: node.inflightUsAt(now),
-    started: tally.started,
-    startedWorkUs: tally.startedWorkUs,
-    served: tally.served,
-    servedWorkUs: tally.servedWorkUs,
-    failed: tally.failed,
-    refused: tally.refused,
-    elapsedUs: tally.elapsedUs,
-    flips: tally.flips,
-    predictions: sumsOf(tally.predictions),
-    paces: Array.from(tally.paces, ([model, pace]) => ({
+    started: node.started,
+    startedWorkUs: node.startedWorkUs,
+    served: node.served,
+    servedWorkUs: node.servedWorkUs,
+    failed: node.failed,
+    refused: node.refused,
+    elapsedUs: node.elapsedUs,
+    flips: node.flips,
+    predictions: sumsOf(node.predictions),
+    paces: Array.from(node.paces, ([model, pace]) => ({
       model,
       ...sumsOf(pace),
       inflight: pace.inflight,

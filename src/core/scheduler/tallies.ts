@@ -63,10 +63,9 @@ export interface ServedAttempt {
 }
 
 export function tallyServed(node: NodeRecord, task: TaskRecord, served: ServedAttempt): void {
-  const { tally } = node;
-  tally.noteServed(served.workUs);
+  node.noteServed(served.workUs);
   node.tallyPace(task.spec.model, Math.log(served.workedUs / served.workUs), served.inflight);
-  if (task.predictedUs > 0) tally.predictions.add(Math.log(served.elapsedUs / task.predictedUs));
+  if (task.predictedUs > 0) node.notePrediction(Math.log(served.elapsedUs / task.predictedUs));
 }
 
 /** Whether the task is a repeated request; asked once. */

@@ -1,4 +1,4 @@
-export { ClassTally, type ModelPace, NodeTally, Tallies, TALLY_WIDTH } from './tally.ts';
+export { ClassTally, type ModelPace, NODE_TALLY_WIDTH, NodeTally, Tallies, TALLY_WIDTH } from './tally.ts';
 export type { Severity, Subject } from './detector.ts';
 export { SIGNAL_NAMES, type SignalName } from './names.ts';
 export {

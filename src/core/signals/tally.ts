@@ -39,11 +39,14 @@ export class LogSums {
   }
 
   add(ln: number): void {
-    const { cells, at } = this;
-    cells[at + COUNT] = (cells[at + COUNT] as number) + 1;
-    cells[at + SUM] = (cells[at + SUM] as number) + ln;
-    cells[at + SQUARES] = (cells[at + SQUARES] as number) + ln * ln;
+    addTo(this.cells, this.at, ln);
   }
+}
+
+function addTo(cells: Float64Array, at: number, ln: number): void {
+  cells[at + COUNT] = (cells[at + COUNT] as number) + 1;
+  cells[at + SUM] = (cells[at + SUM] as number) + ln;
+  cells[at + SQUARES] = (cells[at + SQUARES] as number) + ln * ln;
 }
 
 export class ClassTally {
@@ -113,47 +116,53 @@ const SERVED = 2;
 const SERVED_WORK_US = 3;
 const ELAPSED_US = 4;
 const PREDICTIONS = 5;
-const NODES: NumberRows = new NumberRows(8);
+/** So many numbers at the beginning of its row; what follows is of who extends it. */
+export const NODE_TALLY_WIDTH = 8;
 
-/** What each attempt changes lies in a row. */
+/**
+ * What each attempt changes lies in a row. The record of a node is its own tally: what is counted lies beside what else an attempt
+ * changes of the node.
+ */
 export class NodeTally {
-  readonly #cells: Float64Array;
-  readonly #at: number;
+  protected readonly cells: Float64Array;
+  protected readonly at: number;
   /** Attempts that speak against the node; a refusal for lack of room is counted apart. */
   failed = 0;
   refused = 0;
   /** How often it left the state of being at work, or came back to it. */
   flips = 0;
-  /** Actual over predicted time, as logarithms. */
-  readonly predictions: LogSums;
   readonly paces: Map<string, ModelPace> = new Map();
 
-  constructor() {
-    const { cells, at } = NODES.next();
-    this.#cells = cells;
-    this.#at = at;
-    this.predictions = new LogSums({ cells, at: at + PREDICTIONS });
+  /** It is given a row of zeros. */
+  constructor({ cells, at }: NumberRow) {
+    this.cells = cells;
+    this.at = at;
   }
 
   get started(): number {
-    return this.#cells[this.#at + STARTED] as number;
+    return this.cells[this.at + STARTED] as number;
   }
 
   get startedWorkUs(): RefUs {
-    return this.#cells[this.#at + STARTED_WORK_US] as number;
+    return this.cells[this.at + STARTED_WORK_US] as number;
   }
 
   get served(): number {
-    return this.#cells[this.#at + SERVED] as number;
+    return this.cells[this.at + SERVED] as number;
   }
 
   get servedWorkUs(): RefUs {
-    return this.#cells[this.#at + SERVED_WORK_US] as number;
+    return this.cells[this.at + SERVED_WORK_US] as number;
   }
 
   /** Time of all attempts that ended, from their decision on. */
   get elapsedUs(): DurationUs {
-    return this.#cells[this.#at + ELAPSED_US] as number;
+    return this.cells[this.at + ELAPSED_US] as number;
+  }
+
+  /** Actual over predicted time, as logarithms. */
+  get predictions(): LogSums {
+    return new LogSums({ cells: this.cells, at: this.at + PREDICTIONS });
   }
 
   noteStarted(workUs: RefUs): void {
@@ -170,13 +179,18 @@ export class NodeTally {
     this.#add(ELAPSED_US, elapsedUs);
   }
 
+  /** Actual over predicted time, as a logarithm. */
+  notePrediction(ln: number): void {
+    addTo(this.cells, this.at + PREDICTIONS, ln);
+  }
+
   #add(place: number, value: number): void {
-    const at = this.#at + place;
-    this.#cells[at] = (this.#cells[at] as number) + value;
+    const at = this.at + place;
+    this.cells[at] = (this.cells[at] as number) + value;
   }
 
   /** Where the model's pace is counted, or null beyond the bound; a new one in the row of zeros that is offered. */
-  paceOf(model: string, row: NumberRow): ModelPace | null {
+  tallyFor(model: string, row: NumberRow): ModelPace | null {
     const known = this.paces.get(model);
     if (known !== undefined) return known;
     if (this.paces.size >= PACES_PER_NODE_MAX) return null;
