@@ -44,6 +44,8 @@ export class LaneFlow {
   tasks = 0;
   /** The scan under way has stepped over some of it. */
   isTouched = false;
+  /** It has stepped over all of it. */
+  isSpent = false;
   /** Those with tasks, in no order; behind them, empty ones that are kept for the next size. */
   readonly #octaves: Octave[] = [];
   #octavesInUse = 0;

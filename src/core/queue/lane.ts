@@ -7,7 +7,7 @@
  * backlogged here. So nobody hoards credit while idle, a light class never waits behind a backlog, and a lane that
  * no node serves cannot hold everybody's clock back. Without a backlog the floor is the greatest tag ever served.
  *
- * Tags only grow, so heap keys may be stale-low and are refreshed at the top.
+ * Tags only grow until a scan ends, so heap keys may be stale-low and are refreshed at the top.
  * Complexity: push, take, remove O(log flows) + O(log tasks of the flow); scanning holds nothing out of place.
  */
 import { KeyedHeap } from '../../base/keyed-heap.ts';
@@ -53,7 +53,7 @@ export class LaneClass {
       const key = this.flows.leastKey;
       if (key === Number.POSITIVE_INFINITY) return undefined;
       const top = this.flows.peek() as LaneFlow;
-      const { tag } = top;
+      const tag = top.isSpent ? Number.POSITIVE_INFINITY : top.tag;
       if (tag <= key) return top;
       this.flows.update(top.slot, tag);
     }
@@ -179,9 +179,9 @@ export class Lane {
     let bestFlow: LaneFlow | undefined;
     for (const laneClass of this.classes) {
       if (laneClass.tasks === 0) continue;
-      const laneFlow = laneClass.leastFlow();
-      if (laneFlow === undefined) continue;
       if (best === null || laneClass.tag < best.tag) {
+        const laneFlow = laneClass.leastFlow();
+        if (laneFlow === undefined) continue;
         best = laneClass;
         bestFlow = laneFlow;
       }
@@ -200,7 +200,7 @@ export class Lane {
     (task.octave as Octave).isClosed = true;
     laneFlow.scanned += task.workUs / flow.weight;
     laneClass.scanned += task.workUs / laneClass.classRecord.weight;
-    laneClass.flows.update(laneFlow.slot, laneFlow.head() === null ? Number.POSITIVE_INFINITY : laneFlow.tag);
+    laneFlow.isSpent = laneFlow.head() === null;
   }
 
   /** Steps over all that the task's flow has here, for the rest of this scan, without counting it as served. */
@@ -208,7 +208,7 @@ export class Lane {
     const laneFlow = task.laneFlow as LaneFlow;
     this.#touch(laneFlow);
     laneFlow.setClosed(true);
-    laneFlow.laneClass.flows.update(laneFlow.slot, Number.POSITIVE_INFINITY);
+    laneFlow.isSpent = true;
   }
 
   #touch(laneFlow: LaneFlow): void {
@@ -230,6 +230,7 @@ export class Lane {
       const laneFlow = this.#touched[index] as LaneFlow;
       laneFlow.scanned = 0;
       laneFlow.isTouched = false;
+      laneFlow.isSpent = false;
       laneFlow.setClosed(false);
       laneFlow.laneClass.scanned = 0;
       if (laneFlow.slot.isInHeap) laneFlow.laneClass.flows.update(laneFlow.slot, laneFlow.tag);
@@ -315,6 +316,7 @@ function activateFlow(laneFlow: LaneFlow, laneClass: LaneClass): void {
   const floor = least === undefined ? laneClass.ceiling : least.tag;
   const tag = Math.max(laneFlow.lastTag, floor);
   laneFlow.offset = tag - laneFlow.counter.served;
+  laneFlow.isSpent = false;
   laneClass.flows.push(laneFlow.slot, tag);
   laneClass.activeWeight += laneFlow.flow.weight;
 }
