@@ -64,8 +64,8 @@ export const CASES: readonly KnownCase[] = [
           },
           {
             file: `${SCHEDULER}/in-time.ts`,
-            original: 'if (state.now + bestServiceUs(lane, task) * margin <= task.deadlineAt) return true;',
-            mutated: 'if (state.now + bestServiceUs(lane, task) * margin <= Number.MAX_VALUE) return true;',
+            original: 'if (state.now + bestUs * margin <= task.deadlineAt) return true;',
+            mutated: 'if (state.now + bestUs * margin <= Number.MAX_VALUE) return true;',
           },
           {
             file: `${SCHEDULER}/in-time.ts`,

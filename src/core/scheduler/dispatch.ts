@@ -21,13 +21,15 @@ import type { LaneFlow } from '../queue/lane-flow.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import { assign } from './assign.ts';
 import {
-  canStillBeDone,
+  canBeDoneAs,
+  greatestMargin,
   isSurelyFor,
   marginFor,
   mayRunOn,
   meetsDeadline,
   meetsDeadlineSafely,
   meetsWithMargin,
+  outlookOf,
 } from './in-time.ts';
 import { hasFreshReservation, RESERVATIONS_MAX, reserve, unreserve } from './reservations.ts';
 import { evict, evictIfShut } from './settle.ts';
@@ -93,14 +95,17 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
     const isReserved = hasFreshReservation(task, node, state.now);
     const waits = isReserved ? takeOrWait(state, lane, task, node) : placeOrWait(state, lane, task);
     if (!waits) continue;
+    const isSure = isSurelyFor(state, task, node);
     const loss = lossUs(state, task, state.choice.busyDoneAt, node);
-    if (!loads && loss <= laneDrainUs(lane) * NEGLIGIBLE_LOSS) {
+    const drainUs = laneDrainUs(lane);
+    if (isSure && !loads && loss <= drainUs * NEGLIGIBLE_LOSS) {
       assign(state, lane, task, node);
       continue;
     }
-    if (loss === Number.POSITIVE_INFINITY) sortOut(state, lane, task, node);
+    if (!isSure) sortOut(state, lane, task, node);
     hold(state, lane, task, node);
-    if (!loads && loss <= affordableUs(state, lane, task, node)) heldMax = Math.min(heldMax, COMPARED_MIN);
+    const isAffordable = loss <= drainUs || loss <= patienceUs(state, lane, task, node);
+    if (isSure && !loads && isAffordable) heldMax = Math.min(heldMax, COMPARED_MIN);
   }
   while (hasRoomFor(lane, node) && releaseTo(state, lane, node));
   if (node.group?.hasSpareFor(lane.model) === false) offerToClaimants(state, lane, node);
@@ -205,7 +210,8 @@ export function dispatchArrival(state: SchedulerState, lane: Lane, task: TaskRec
   const { held, choice } = state;
   choose(lane.pools, task, state.context, choice);
   if (choice.roomy === null) return;
-  if (shouldStart(state, lane, task)) return assign(state, lane, task, choice.roomy.node);
+  if (shouldStart(state, lane, task, marginFor(state, lane, task)))
+    return assign(state, lane, task, choice.roomy.node);
   held.clear();
   held.push(task, choice.busyDoneAt, choice.roomy.node);
   if (releaseTo(state, lane, choice.roomy.node)) return;
@@ -239,13 +245,14 @@ function unexploredFor(state: SchedulerState, lane: Lane, task: TaskRecord): Nod
  */
 function placeOrWait(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
   unreserve(state, lane, task);
-  if (!canStillBeDone(state, lane, task)) {
+  const outlook = outlookOf(state, lane, task);
+  if (!canBeDoneAs(state, lane, task, outlook)) {
     evict(state, task, 'wait-expired');
     return false;
   }
   choose(lane.pools, task, state.context, state.choice);
   const { choice } = state;
-  if (choice.roomy !== null && shouldStart(state, lane, task)) {
+  if (choice.roomy !== null && shouldStart(state, lane, task, outlook.margin)) {
     assign(state, lane, task, choice.roomy.node);
     return false;
   }
@@ -313,53 +320,56 @@ function bookWait(state: SchedulerState, lane: Lane, task: TaskRecord): void {
  */
 function releaseTo(state: SchedulerState, lane: Lane, node: NodeRecord): boolean {
   const { held } = state;
+  const drainUs = laneDrainUs(lane);
+  const isSaturated = lane.saturatedUntil > state.now;
   let best = -1;
   let bestLossUs = Number.POSITIVE_INFINITY;
   let bestIsAffordable = false;
   for (let index = 0; index < held.size; index++) {
     const task = held.task(index);
+    if (!mayRunOn(state, task, node)) continue;
     const loss = lossUs(state, task, held.doneAt(index), node);
-    const isAffordable = loss <= affordableUs(state, lane, task, node);
-    if (bestIsAffordable && !isAffordable) continue;
+    const isAffordable = loss <= drainUs || loss <= patienceUs(state, lane, task, node);
+    if (!isAffordable && (bestIsAffordable || !isSaturated)) continue;
     if (bestIsAffordable === isAffordable && loss >= bestLossUs) continue;
+    // Last, as it costs most and most lose more than they can afford.
+    if (!meetsDeadlineSafely(state, task, node)) continue;
     best = index;
     bestLossUs = loss;
     bestIsAffordable = isAffordable;
   }
-  if (best === -1 || (!bestIsAffordable && lane.saturatedUntil <= state.now)) return false;
+  if (best === -1) return false;
   const task = held.task(best);
   held.remove(best);
   assign(state, lane, task, node);
   return true;
 }
 
-/** How much later the task is done on this node than at `doneAt`, where it waits; Infinity when the node is none for it. */
+/** How much later the task is done on this node than at `doneAt`, where it waits; 0 where it waits for none. */
 function lossUs(state: SchedulerState, task: TaskRecord, doneAt: MonoUs, node: NodeRecord): DurationUs {
-  if (!isSurelyFor(state, task, node)) return Number.POSITIVE_INFINITY;
   if (doneAt === Number.POSITIVE_INFINITY) return 0;
   return state.now + rankedUs(node, task, state.context) / node.rankFactor - doneAt;
 }
 
 /**
- * A flow of which work is refused keeps every node busy that it may. Others lose no more than what waits can lose, or than they have
+ * What a task can lose beside what waits can. A flow of which work is refused keeps every node busy that it may. Others lose no more than
+ * what waits can lose, or than they have
  * waited already: the node that they wait for is taken by others again and again, and so nobody waits more than about twice what
  * the best choice would have cost it (ski rental: Karlin, Manasse, Rudolph, Sleator 1988). Patience alone earns no place where others
  * pay for it: where nodes load models a swap costs the next task as well, and in an engine that batches who joins slows all.
  */
-function affordableUs(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): DurationUs {
+function patienceUs(state: SchedulerState, lane: Lane, task: TaskRecord, node: NodeRecord): DurationUs {
   if (task.flow.refusedUntil > state.now) return Number.MAX_SAFE_INTEGER;
-  const drainUs = laneDrainUs(lane);
-  if (lane.loadsModels || node.batches) return drainUs;
-  return Math.max(drainUs, state.now - task.submittedAt);
+  return lane.loadsModels || node.batches ? 0 : state.now - task.submittedAt;
 }
 
 /**
  * Whether the best node with room takes the task now: the best of all, or of those that do it by the deadline with the margin that
  * measured errors ask for. Not where a busy one is sooner and in time as well.
  */
-function shouldStart(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
+function shouldStart(state: SchedulerState, lane: Lane, task: TaskRecord, margin: number): boolean {
   const { choice, context } = state;
-  const leftUs: DurationUs = (task.deadlineAt - state.now) / marginFor(state, lane, task);
+  const leftUs: DurationUs = (task.deadlineAt - state.now) / margin;
   const isInTime = deadlineServiceUs((choice.roomy as Seat).node, task, context) <= leftUs;
   if (!isInTime && !chooseInTime(lane.pools, task, context, { leftUs, out: choice })) return false;
   const { busy, busyDoneAt, roomyDoneAt, busyStartAt } = choice;
@@ -380,21 +390,29 @@ function scheduleRecheck(state: SchedulerState, lane: Lane): void {
   let expectedAt = Number.POSITIVE_INFINITY;
   for (let index = 0; index < held.size; index++) expectedAt = Math.min(expectedAt, held.doneAt(index));
   const waitUs = Math.min(RECHECK_US_MAX, Math.max(RECHECK_US_MIN, expectedAt - state.now));
-  const chanceAt = lastChanceAt(state, lane);
+  const againAt = state.now + Math.round(waitUs);
+  const chanceAt = lastChanceAt(state, lane, Math.max(lane.declinedUntil, againAt));
   lane.declinedUntil = Math.min(lane.declinedUntil, chanceAt);
-  recheckAt(state, lane, Math.min(chanceAt, state.now + Math.round(waitUs)));
+  recheckAt(state, lane, Math.min(chanceAt, againAt));
 }
 
-/** When the first of the held tasks has its last chance to start on the node with room that it did not take. O(held x pools). */
-function lastChanceAt(state: SchedulerState, lane: Lane): MonoUs {
+/**
+ * When the first of the held tasks has its last chance to start on the node with room that it did not take, or `until` if that is
+ * sooner. O(held x pools).
+ */
+function lastChanceAt(state: SchedulerState, lane: Lane, until: MonoUs): MonoUs {
   const { held } = state;
-  let at = Number.POSITIVE_INFINITY;
+  const marginMax = greatestMargin(state);
+  let at = until;
   for (let index = 0; index < held.size; index++) {
-    const [task, node] = [held.task(index), held.offered(index)];
+    const task = held.task(index);
+    const node = held.offered(index);
     if (node === null || !mayRunOn(state, task, node)) continue;
-    const neededUs = deadlineServiceUs(node, task, state.context) * marginFor(state, lane, task);
+    const serviceUs = deadlineServiceUs(node, task, state.context);
+    // Most have so much time that no margin makes it the first.
+    if (task.deadlineAt - serviceUs * marginMax >= at + 1) continue;
     // Whole, or it would be late by the rounding.
-    const lastAt = Math.floor(task.deadlineAt - neededUs);
+    const lastAt = Math.floor(task.deadlineAt - serviceUs * marginFor(state, lane, task));
     if (lastAt > state.now) at = Math.min(at, lastAt);
   }
   return at;

@@ -21,10 +21,30 @@ export function isSurelyFor(state: SchedulerState, task: TaskRecord, node: NodeR
   return mayRunOn(state, task, node) && meetsDeadlineSafely(state, task, node);
 }
 
+/** What a task that waits can hope for: the time that the best open node takes, and by what that is stretched. */
+export interface Outlook {
+  readonly bestUs: DurationUs;
+  readonly margin: number;
+}
+
+export function outlookOf(state: SchedulerState, lane: Lane, task: TaskRecord): Outlook {
+  const bestUs = bestServiceUs(lane, task);
+  return { bestUs, margin: marginOver(state, lane, { task, bestUs }) };
+}
+
 /** The best open node, free at once, must do it by the deadline with the margin that measured errors ask for. */
 export function canStillBeDone(state: SchedulerState, lane: Lane, task: TaskRecord): boolean {
-  const margin = marginFor(state, lane, task);
-  if (state.now + bestServiceUs(lane, task) * margin <= task.deadlineAt) return true;
+  return canBeDoneAs(state, lane, task, outlookOf(state, lane, task));
+}
+
+/** The same where the outlook is known. */
+export function canBeDoneAs(
+  state: SchedulerState,
+  lane: Lane,
+  task: TaskRecord,
+  { bestUs, margin }: Outlook,
+): boolean {
+  if (state.now + bestUs * margin <= task.deadlineAt) return true;
   return task.prefix !== null && isKeptInTime(state, lane, { task, margin });
 }
 
@@ -77,6 +97,11 @@ function crowdedMargin(state: SchedulerState, lane: Lane, task: TaskRecord): num
   return isOfFirstClass(task, state.config)
     ? state.margin.usualWithin(marginMin, max)
     : state.margin.sureWithin(marginMin, max);
+}
+
+/** What no margin exceeds. */
+export function greatestMargin({ config }: SchedulerState): number {
+  return Math.max(1, config.admission.marginMax, config.admission.crowdedMarginMax);
 }
 
 /** Whether the node, free now, would do in time what the deadline bounds, with the margin that placement asks for. */
