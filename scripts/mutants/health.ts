@@ -30,7 +30,7 @@ export const HEALTH_MUTANTS: readonly Mutant[] = [
     name: 'choose-a-shut-node',
     invariant: 0,
     file: `${CORE}/placement/choose.ts`,
-    original: '    if (isShutFor(seat.node, task.spec.model, context)) {\n',
+    original: '    if (node.breakers !== null && isShutFor(node, task.spec.model, context)) {\n',
     mutated: '    if (seat === null) {\n',
     killer: BREAKERS,
     titles: 'one broken model on a node of several',

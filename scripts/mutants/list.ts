@@ -347,7 +347,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'retry-on-the-same-node',
     invariant: 10,
     file: `${CORE}/placement/choose.ts`,
-    original: '    if (task.triedNodes?.includes(seat.node.spec.id)) continue;\n    compareRoomy(',
+    original:
+      '    if (triedNodes !== null && triedNodes.includes(node.spec.id)) continue;\n    compareRoomy(',
     mutated: '    compareRoomy(',
     killer: ATTEMPTS,
     titles: 'retries',

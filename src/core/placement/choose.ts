@@ -64,14 +64,28 @@ export interface ChooseContext {
 
 /** Time the node needs for the task once it starts, swap included. */
 export function serviceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
+  if (isPlain(node, task)) return task.workUs / node.nextRate;
   return (
     swapUs(node, task, context.config) +
     leftUs(node, task, context) / node.nextRateOf(task.spec.model, task.modelNumber)
   );
 }
 
+/**
+ * Whether nothing but its rate tells the node's time for a task: it never loads another model, and keeps no prompt. Most are of that
+ * kind, and are asked for every candidate.
+ */
+function isPlain(node: NodeRecord, task: TaskRecord): boolean {
+  return node.isSingleModel && task.prefix === null;
+}
+
 /** The same as placement ranks it: a swap counts for more than its time, and a prompt that others would wait for too. */
 export function rankedUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
+  if (isPlain(node, task) && node.awaitedUs === 0) return task.workUs / node.nextRate;
+  return rankedInFullUs(node, task, context);
+}
+
+function rankedInFullUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
   const workUs = task.prefix === null ? task.workUs : pricedUs(node, task, context);
   return (
     SWAP_PRICE * swapUs(node, task, context.config) +
@@ -103,6 +117,11 @@ function leftUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): Ref
 
 /** Time until what the deadline bounds is done: the first byte of a stream, else the whole task. */
 export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
+  if (isPlain(node, task) && !task.spec.stream) return task.deadlineWorkUs / node.nextRate;
+  return deadlineServiceInFullUs(node, task, context);
+}
+
+function deadlineServiceInFullUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
   const workUs = deadlineLeftUs(node, task, context);
   const { model, stream } = task.spec;
   const rateInTurn = stream ? node.rateInTurnOf(model) : 0;
@@ -146,25 +165,33 @@ export function savedUs(
  */
 export function choose(pools: readonly Pool[], task: TaskRecord, context: ChooseContext, out: Choice): void {
   reset(out);
-  const loads = context.config.placement.swapMs > 0;
+  const { now, config } = context;
+  const { workUs } = task;
+  const loads = config.placement.swapMs > 0;
   if (task.prefix !== null && context.prefixes.size > 0) considerHolders(pools, task, context, out);
   for (let at = 0; at < pools.length; at++) {
     const pool = pools[at] as Pool;
     if (pool.group !== null && pool.group.shutsOut(task)) continue;
-    const { buckets } = pool;
+    const { buckets, modelSpread } = pool;
     const residents = loads ? pool.residentsOf(task.spec.model) : undefined;
     if (residents !== undefined) {
       if (residents.busy.size > 0) considerBusy(residents, task, context, out);
       if (residents.roomy.size > 0) considerRoomy(residents, task, context, out);
     }
+    let isTooSlow = false;
     for (let index = 0; index < buckets.length; index++) {
       const bucket = buckets[index] as Bucket;
+      const isRoomy = bucket.roomy.size > 0;
+      // The bucket before it was too slow already, and nothing has changed since.
+      if (isTooSlow && !isRoomy) continue;
       // No node of this bucket or a slower one can beat that, even at the rate of its best model and without a swap.
-      const bestCaseUs = task.workUs / (bucket.speedMax * pool.modelSpread);
-      const isTooSlow = context.now + bestCaseUs >= earliest(out);
+      const bestCaseUs = workUs / (bucket.speedMax * modelSpread);
+      isTooSlow = now + bestCaseUs >= earliest(out);
       if (isTooSlow && out.roomy !== null && bestCaseUs > tieUs(context, out)) break;
       if (!isTooSlow && bucket.busy.size > 0) considerBusy(bucket, task, context, out);
-      if (bucket.roomy.size > 0) considerRoomy(bucket, task, context, out);
+      if (!isRoomy) continue;
+      considerRoomy(bucket, task, context, out);
+      isTooSlow = false;
     }
   }
 }
@@ -232,35 +259,41 @@ function reset(choice: Choice): void {
 
 function considerRoomy(group: SeatGroup, task: TaskRecord, context: ChooseContext, out: Choice): void {
   const { roomy } = group;
-  let limit = Math.min(roomy.size, task.triedNodes === null ? TIES_MAX : TIES_WITH_EXCLUSIONS_MAX);
+  const { triedNodes } = task;
+  let limit = Math.min(roomy.size, triedNodes === null ? TIES_MAX : TIES_WITH_EXCLUSIONS_MAX);
   for (let index = 0; index < limit; index++) {
     const seat = roomy.at(index) as Seat;
-    if (isShutFor(seat.node, task.spec.model, context)) {
+    const { node } = seat;
+    if (node.breakers !== null && isShutFor(node, task.spec.model, context)) {
       if (limit < Math.min(roomy.size, SHUT_SEATS_MAX)) limit += 1;
       continue;
     }
-    if (task.triedNodes?.includes(seat.node.spec.id)) continue;
+    if (triedNodes !== null && triedNodes.includes(node.spec.id)) continue;
     compareRoomy(seat, task, context, out);
   }
 }
 
 function compareRoomy(seat: Seat, task: TaskRecord, context: ChooseContext, out: Choice): void {
+  const { node } = seat;
+  const { now } = context;
   const tie = context.config.placement.nearTieRatio;
-  const doneAt = context.now + rankedUs(seat.node, task, context) / seat.node.rankFactor;
-  const span = doneAt - context.now;
-  const bestSpan = out.roomyDoneAt - context.now;
+  const doneAt = now + rankedUs(node, task, context) / node.rankFactor;
+  const span = doneAt - now;
+  const bestSpan = out.roomyDoneAt - now;
   if (span > bestSpan * (1 + tie)) return;
   const isTie = out.roomy !== null && span >= bestSpan * (1 - tie);
-  if (isTie && !winsTie(seat.node, (out.roomy as Seat).node, task, context)) return;
+  if (isTie && !winsTie(node, (out.roomy as Seat).node, task, context)) return;
   out.roomy = seat;
   out.roomyDoneAt = doneAt;
 }
 
 /** Among near-ties: the resident model, then the prompt that is kept, then least bound work, then a draw. */
 function winsTie(a: NodeRecord, b: NodeRecord, task: TaskRecord, context: ChooseContext): boolean {
-  const { model } = task.spec;
-  const residency = Number(a.residentModel === model) - Number(b.residentModel === model);
-  if (residency !== 0 && !a.isSingleModel) return residency > 0;
+  if (!a.isSingleModel) {
+    const { model } = task.spec;
+    const residency = Number(a.residentModel === model) - Number(b.residentModel === model);
+    if (residency !== 0) return residency > 0;
+  }
   if (task.prefix !== null) {
     const saved = a === b ? 0 : savedUs(a, task, context) - savedUs(b, task, context);
     if (saved !== 0) return saved > 0;
@@ -271,15 +304,19 @@ function winsTie(a: NodeRecord, b: NodeRecord, task: TaskRecord, context: Choose
 }
 
 function considerBusy(group: SeatGroup, task: TaskRecord, context: ChooseContext, out: Choice): void {
-  freshTop(group, context);
-  const limit = Math.min(group.busy.size, TIES_MAX);
+  const { busy } = group;
+  const { now } = context;
+  if ((busy.peek() as Seat).node.plannedRoomAt <= now) refreshTop(group, context);
+  const { workUs, triedNodes } = task;
+  const limit = Math.min(busy.size, TIES_MAX);
   for (let index = 0; index < limit; index++) {
-    const seat = group.busy.at(index) as Seat;
-    if (task.triedNodes?.includes(seat.node.spec.id)) continue;
-    if (isShutFor(seat.node, task.spec.model, context)) continue;
-    const startAt = seat.node.roomAt(context.now) + seat.node.reservedUs;
+    const seat = busy.at(index) as Seat;
+    const { node, pool } = seat;
+    if (triedNodes !== null && triedNodes.includes(node.spec.id)) continue;
+    if (node.breakers !== null && isShutFor(node, task.spec.model, context)) continue;
+    const startAt = node.roomAt(now) + node.reservedUs;
     // Before the model's own rate is looked up: could it win at the best ratio that any model has shown?
-    if (startAt + task.workUs / (seat.node.nextRate * seat.pool.modelSpread) >= out.busyDoneAt) continue;
+    if (startAt + workUs / (node.nextRate * pool.modelSpread) >= out.busyDoneAt) continue;
     compareBusy(seat, startAt, { task, context, out });
   }
 }
@@ -316,14 +353,15 @@ function considerHolders(
   }
 }
 
-/** The busy seat that completes a typical task first. One that overran its estimate moves back, a few per look. */
-function freshTop(group: SeatGroup, context: ChooseContext): Seat {
-  for (let round = 0; ; round++) {
-    const seat = group.busy.peek() as Seat;
-    if (seat.node.plannedRoomAt > context.now || round >= REFRESHES_MAX) return seat;
-    const stale = group.busy.leastKey;
+/** Moves busy nodes back that overran their estimate, a few per look, so that the first completes a typical task first. */
+function refreshTop(group: SeatGroup, context: ChooseContext): void {
+  const { busy } = group;
+  for (let round = 0; round < REFRESHES_MAX; round++) {
+    const seat = busy.peek() as Seat;
+    if (seat.node.plannedRoomAt > context.now) return;
+    const stale = busy.leastKey;
     seat.pool.postpone(seat, context.now);
-    if (group.busy.keyAt(group.handleOf(seat)) <= stale) return seat;
+    if (busy.keyAt(group.handleOf(seat)) <= stale) return;
   }
 }
 
