@@ -111,10 +111,10 @@ export const PREEMPTION_MUTANTS: readonly Mutant[] = [
   {
     ...mutant(
       'make-the-one-that-gave-its-place-the-newest',
-      ['    if (task.gaveWay) while (older', '    if (task.gaveWay && older === null) while (older'],
+      ['task.gaveWay ? this.#placeOf(task) : this.#newest', 'this.#newest'],
       'the place > leaves an older one older',
     ),
-    file: `${CORE}/queue/flow.ts`,
+    file: `${CORE}/queue/arrivals.ts`,
   },
   {
     ...mutant(

@@ -90,7 +90,11 @@ function makeRoom(room: Room, { held, share, from }: Scope): boolean {
   const { arrival, bounds, victims } = room;
   if (!isOver(held, arrival, bounds, share)) return true;
   if (!givesWay(from, arrival)) return false;
-  for (let task = from.newest; task !== null && victims.length < VICTIMS_PER_ARRIVAL_MAX; task = task.older) {
+  for (
+    let task = from.newest;
+    task !== null && victims.length < VICTIMS_PER_ARRIVAL_MAX;
+    task = from.olderThan(task)
+  ) {
     if (victims.includes(task)) continue;
     victims.push(task);
     take(room.total, task);

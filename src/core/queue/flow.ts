@@ -14,6 +14,7 @@ import type { ClassConfig } from '../config/types.ts';
 import { ClassTally } from '../signals/index.ts';
 import type { LaneClass } from './lane.ts';
 import type { LaneFlow } from './lane-flow.ts';
+import { ArrivalRows, Arrivals, IN_FLOW } from './arrivals.ts';
 import { ModelQueue } from './model-queue.ts';
 import type { TaskRecord } from './task-record.ts';
 
@@ -80,6 +81,8 @@ export class ClassRecord {
   readonly tally: ClassTally;
   readonly queued: Holding = { tasks: 0, workUs: 0, bytes: 0 };
   readonly flows: Map<TenantId, Flow> = new Map();
+  /** Links of the tasks that wait, of all flows and models. */
+  readonly arrivals: ArrivalRows = new ArrivalRows();
   /** What waits by model. Emptied when lanes are laid anew, which is when models come and go. */
   readonly models: Map<ModelId, ModelQueue> = new Map();
   readonly #modelsByNumber: ByNumber<ModelQueue> = new ByNumber();
@@ -106,7 +109,7 @@ export class ClassRecord {
   queueOf(model: ModelId, number: number): ModelQueue {
     const numbered = this.#modelsByNumber.get(number);
     if (numbered !== undefined) return numbered;
-    const queue = this.models.get(model) ?? new ModelQueue();
+    const queue = this.models.get(model) ?? new ModelQueue(this.arrivals);
     this.models.set(model, queue);
     this.#modelsByNumber.set(number, queue);
     return queue;
@@ -143,7 +146,8 @@ export interface FlowOwner {
   readonly tenantQueued: Holding;
 }
 
-export class Flow {
+/** Its order of arrival is over all lanes: the newest is evicted first. */
+export class Flow extends Arrivals {
   readonly classRecord: ClassRecord;
   readonly tenant: TenantId;
   readonly order: number;
@@ -155,14 +159,13 @@ export class Flow {
   running = 0;
   /** Until then work of it counts as refused: to a flow that gets less than it asks for, an idle node is pure loss. */
   refusedUntil: MonoUs = 0;
-  oldest: TaskRecord | null = null;
-  newest: TaskRecord | null = null;
   readonly laneFlows: LaneFlow[] = [];
   #lastLaneFlow: LaneFlow | undefined;
   /** Place among the flows of the class by queued work. */
   readonly slot: HeapSlot<Flow>;
 
   constructor(classRecord: ClassRecord, owner: FlowOwner) {
+    super(classRecord.arrivals, IN_FLOW);
     this.classRecord = classRecord;
     this.tenant = owner.tenant;
     this.weight = owner.weight;
@@ -173,16 +176,8 @@ export class Flow {
 
   /** Books a task as queued. O(log flows), O(1) while the flow has had as much queued before. */
   enter(task: TaskRecord): void {
-    let older = this.newest;
-    // Who gave its place to another has its own in the order of arrival back. O(arrived since), paid for by a budget.
-    if (task.gaveWay) while (older !== null && older.spec.id > task.spec.id) older = older.older;
-    const newer = older === null ? this.oldest : older.newer;
-    task.older = older;
-    task.newer = newer;
-    if (older !== null) older.newer = task;
-    else this.oldest = task;
-    if (newer !== null) newer.older = task;
-    else this.newest = task;
+    this.classRecord.arrivals.enter(task);
+    this.link(task);
     book(this.queued, task, 1);
     book(this.classRecord.queued, task, 1);
     book(this.tenantQueued, task, 1);
@@ -194,16 +189,12 @@ export class Flow {
 
   /** Books a task as no longer queued. O(1). */
   leave(task: TaskRecord): void {
-    if (task.older !== null) task.older.newer = task.newer;
-    else this.oldest = task.newer;
-    if (task.newer !== null) task.newer.older = task.older;
-    else this.newest = task.older;
-    task.older = null;
-    task.newer = null;
+    this.unlink(task);
     book(this.queued, task, -1);
     book(this.classRecord.queued, task, -1);
     book(this.tenantQueued, task, -1);
     task.modelQueue?.leave(task);
+    this.classRecord.arrivals.leave(task);
   }
 
   /** Its place in a lane, or undefined where it never waited. O(lanes that it waited in), one step for the last asked. */

@@ -7,8 +7,7 @@ import { SPARE_RECORDS_MAX, TaskRecord, TaskRecords } from './task-record.ts';
 
 /** Written by the structures that hold a record, and as they were once it is out of them. */
 const LINKS = new Set([
-  ...['lane', 'laneFlow', 'octave', 'queueHandle', 'older', 'newer'],
-  ...['modelQueue', 'olderOfModel', 'newerOfModel'],
+  ...['lane', 'laneFlow', 'octave', 'queueHandle', 'arrivalHandle', 'modelQueue'],
   ...['wheelHandle', 'reservedNode', 'reservedUs', 'node', 'runningIndex'],
 ]);
 

@@ -24,15 +24,11 @@ export const NOBODY: TaskId = -1;
 export const ETA_US_MAX: DurationUs = 2 ** 30 - 1;
 
 export class TaskRecord extends TaskNumbers {
-  // First what neighbours in a queue look at: most of them are not in the cache, and so cost one line each.
   /** By what the lane knows it among those of its flow and size, or -1 (see deadline-heap.ts). */
   queueHandle = -1;
-  /** Order of arrival inside the flow, over all lanes: the newest is evicted first. */
-  older: TaskRecord | null = null;
-  newer: TaskRecord | null = null;
-  /** The same among those of its class and model (see model-queue.ts). */
-  olderOfModel: TaskRecord | null = null;
-  newerOfModel: TaskRecord | null = null;
+  /** By what its class knows it in the orders of arrival, or -1 (see arrivals.ts). */
+  arrivalHandle = -1;
+  /** Those of its class and model, while it waits. */
   modelQueue: ModelQueue | null = null;
   /** By what the deadline wheel knows it, or -1 outside (see deadline-wheel.ts). */
   wheelHandle = -1;

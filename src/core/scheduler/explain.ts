@@ -63,7 +63,8 @@ function etaUs(
 function aheadInFlow(task: TaskRecord): { readonly tasks: number; readonly workUs: number } {
   let tasks = 0;
   let workUs = 0;
-  for (let other = task.flow.oldest; other !== null; other = other.newer) {
+  const { flow } = task;
+  for (let other = flow.oldest; other !== null; other = flow.newerThan(other)) {
     if (other.lane !== task.lane || !isMoreUrgent(other, task)) continue;
     tasks += 1;
     workUs += other.workUs;

@@ -104,7 +104,7 @@ function queuedTasks(state: SchedulerState): TaskRecord[] {
   const tasks: TaskRecord[] = [];
   for (const record of state.classes) {
     for (const flow of record.victims) {
-      for (let task = flow.oldest; task !== null; task = task.newer) tasks.push(task);
+      for (let task = flow.oldest; task !== null; task = flow.newerThan(task)) tasks.push(task);
     }
   }
   return tasks.sort((a, b) => a.spec.id - b.spec.id);

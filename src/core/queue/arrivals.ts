@@ -1,0 +1,139 @@
+/**
+ * Tasks that wait, in order of arrival, so that the oldest and the newest are known without a walk:
+ *
+ *   enter ──► newest … oldest ──► leave, from anywhere          O(1) each
+ *
+ * Each waiting task is in two such orders: its flow's, and that of its class and model (see model-queue.ts). Who was tried and
+ * waits again stands behind those that came meanwhile; who gave its place has its own back.
+ *
+ * A class keeps the links of both in one block of rows of 16 bytes, four to a cache line: a task's neighbours are any
+ * tasks at all, and in their records they would be six cache misses for each task that comes and leaves.
+ */
+import type { TaskRecord } from './task-record.ts';
+
+const NONE = -1;
+const CAPACITY_MIN = 16;
+const WIDTH = 4;
+
+/** Where in a row the links of each order are: to the older one, and behind it to the newer one. */
+export const IN_FLOW = 0;
+export const OF_MODEL = 2;
+type Order = typeof IN_FLOW | typeof OF_MODEL;
+
+/** The rows of all orders of a class, by handle. Grows with the tasks that wait at once, and keeps that size. */
+export class ArrivalRows {
+  #links: Int32Array<ArrayBuffer> = new Int32Array(WIDTH * CAPACITY_MIN);
+  readonly #tasks: (TaskRecord | null)[] = [];
+  /** The first of the handles that nobody has; each links to the next one as if it were older. */
+  #spare = NONE;
+
+  task(handle: number): TaskRecord | null {
+    return handle === NONE ? null : (this.#tasks[handle] as TaskRecord);
+  }
+
+  enter(task: TaskRecord): void {
+    const handle = this.#spare === NONE ? this.#newHandle() : this.#spare;
+    this.#spare = this.older(handle, IN_FLOW);
+    this.#tasks[handle] = task;
+    task.arrivalHandle = handle;
+  }
+
+  leave(task: TaskRecord): void {
+    const handle = task.arrivalHandle;
+    this.#tasks[handle] = null;
+    this.#links[WIDTH * handle] = this.#spare;
+    this.#spare = handle;
+    task.arrivalHandle = NONE;
+  }
+
+  older(handle: number, order: Order): number {
+    return this.#links[WIDTH * handle + order] as number;
+  }
+
+  newer(handle: number, order: Order): number {
+    return this.#links[WIDTH * handle + order + 1] as number;
+  }
+
+  setOlder(handle: number, order: Order, older: number): void {
+    this.#links[WIDTH * handle + order] = older;
+  }
+
+  setNewer(handle: number, order: Order, newer: number): void {
+    this.#links[WIDTH * handle + order + 1] = newer;
+  }
+
+  #newHandle(): number {
+    const handle = this.#tasks.push(null) - 1;
+    if (WIDTH * handle === this.#links.length) {
+      const grown = new Int32Array(2 * this.#links.length);
+      grown.set(this.#links);
+      this.#links = grown;
+    }
+    this.#links[WIDTH * handle] = NONE;
+    return handle;
+  }
+}
+
+/** One order. Its tasks have rows. */
+export class Arrivals {
+  readonly #rows: ArrivalRows;
+  readonly #order: Order;
+  #oldest = NONE;
+  #newest = NONE;
+
+  constructor(rows: ArrivalRows, order: Order) {
+    this.#rows = rows;
+    this.#order = order;
+  }
+
+  get oldest(): TaskRecord | null {
+    return this.#rows.task(this.#oldest);
+  }
+
+  get newest(): TaskRecord | null {
+    return this.#rows.task(this.#newest);
+  }
+
+  /** The next one that came before. */
+  olderThan(task: TaskRecord): TaskRecord | null {
+    return this.#rows.task(this.#rows.older(task.arrivalHandle, this.#order));
+  }
+
+  /** The next one that came after. */
+  newerThan(task: TaskRecord): TaskRecord | null {
+    return this.#rows.task(this.#rows.newer(task.arrivalHandle, this.#order));
+  }
+
+  protected link(task: TaskRecord): void {
+    const rows = this.#rows;
+    const order = this.#order;
+    const handle = task.arrivalHandle;
+    const older = task.gaveWay ? this.#placeOf(task) : this.#newest;
+    const newer = older === NONE ? this.#oldest : rows.newer(older, order);
+    rows.setOlder(handle, order, older);
+    rows.setNewer(handle, order, newer);
+    if (older === NONE) this.#oldest = handle;
+    else rows.setNewer(older, order, handle);
+    if (newer === NONE) this.#newest = handle;
+    else rows.setOlder(newer, order, handle);
+  }
+
+  protected unlink(task: TaskRecord): void {
+    const rows = this.#rows;
+    const order = this.#order;
+    const older = rows.older(task.arrivalHandle, order);
+    const newer = rows.newer(task.arrivalHandle, order);
+    if (older === NONE) this.#oldest = newer;
+    else rows.setNewer(older, order, newer);
+    if (newer === NONE) this.#newest = older;
+    else rows.setOlder(newer, order, older);
+  }
+
+  /** Whom a task that gave its place to another follows, for it has its own back. O(arrived since), paid for by a budget. */
+  #placeOf(task: TaskRecord): number {
+    let older = this.#newest;
+    while (older !== NONE && (this.#rows.task(older) as TaskRecord).spec.id > task.spec.id)
+      older = this.#rows.older(older, this.#order);
+    return older;
+  }
+}
