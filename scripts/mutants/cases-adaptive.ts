@@ -30,7 +30,7 @@ export const ADAPTIVE_CASES: readonly KnownCase[] = [
         edit(
           PATIENCE,
           'if (state.now + limitUs < task.deadlineAt) task',
-          'if (!task.spec.stream && state.now + limitUs < task.deadlineAt) task',
+          'if (!task.isStream && state.now + limitUs < task.deadlineAt) task',
         ),
       ]),
       removal('silence inside a stream has a bound', 'a stream > that falls silent', [

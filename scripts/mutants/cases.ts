@@ -117,7 +117,7 @@ export const CASES: readonly KnownCase[] = [
             file: `${SCHEDULER}/attempts.ts`,
             original: '  correct(task, 0);\n  if (result.failure',
             mutated:
-              '  node.learn(task.spec.model, task.workUs, 1_000, 1);\n  correct(task, 0);\n  if (result.failure',
+              '  node.learn(task.model, task.workUs, 1_000, 1);\n  correct(task, 0);\n  if (result.failure',
           },
         ],
         titles: 'a node that answers at once and serves nothing > gains no speed',
@@ -492,7 +492,7 @@ export const CASES: readonly KnownCase[] = [
         edits: [
           {
             file: `${SCHEDULER}/attempts.ts`,
-            original: 'if (task.hasFirstByte || !task.spec.stream) return;',
+            original: 'if (task.hasFirstByte || !task.isStream) return;',
             mutated: 'if (task.hasFirstByte) return;',
           },
         ],

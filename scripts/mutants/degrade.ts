@@ -54,9 +54,8 @@ export const DEGRADE_MUTANTS: readonly Mutant[] = [
     name: 'charge-a-lesser-task-as-a-whole-one',
     invariant: 0,
     file: `${CORE}/queue/task-record.ts`,
-    original:
-      '  become(spec: TaskSpec): void {\n    this.spec = spec;\n    this.workUs = Math.max(1, Math.round(spec.workUs));',
-    mutated: '  become(spec: TaskSpec): void {\n    this.spec = spec;',
+    original: '    this.workUs = Math.max(1, Math.round(spec.workUs));\n',
+    mutated: '',
     killer: DEGRADE,
     titles: 'the books > charge',
   },

@@ -50,7 +50,7 @@ export const PREEMPTION_MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'abort-what-a-breaker-waits-for',
-    ['  if (breakers?.has(other.spec.model) === true) return false;\n', ''],
+    ['  if (breakers?.has(other.model) === true) return false;\n', ''],
     `${TOO_LATE} > leaves alone whose end`,
   ),
   mutant(

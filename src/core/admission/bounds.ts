@@ -114,7 +114,7 @@ function givesWay(from: Flow | undefined, arrival: TaskRecord): from is Flow {
 function take(held: Holding, task: TaskRecord): void {
   held.tasks -= 1;
   held.workUs -= task.workUs;
-  held.bytes -= task.spec.bytes;
+  held.bytes -= task.bytes;
 }
 
 /** A tenant at its own bound gives way to itself: from its lowest class. O(classes). */
@@ -137,7 +137,7 @@ function isHeaviest(arrival: TaskRecord, heaviest: Flow): boolean {
 function isOver(held: Holding, arrival: TaskRecord, bounds: BoundsConfig, share: number): boolean {
   return (
     held.tasks + 1 > bounds.tasksMax * share ||
-    held.bytes + arrival.spec.bytes > bounds.bytesMax * share ||
+    held.bytes + arrival.bytes > bounds.bytesMax * share ||
     held.workUs + arrival.workUs > bounds.workMsMax * 1_000 * share
   );
 }

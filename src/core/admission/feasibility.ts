@@ -81,15 +81,15 @@ export function isOfFirstClass(task: TaskRecord, config: Pick<SchedulerConfig, '
 
 /** Least time in which any open node does what the deadline bounds, or Infinity when none is open. O(pools). */
 export function bestServiceUs(lane: Lane, task: TaskRecord): DurationUs {
-  const { model, stream } = task.spec;
+  const { model, isStream } = task;
   let best = Number.POSITIVE_INFINITY;
   for (const pool of lane.pools) {
     const node: NodeRecord | undefined = pool.fastest();
     if (node === undefined) continue;
-    let rate = stream ? node.rateInTurnOf(model) : 0;
+    let rate = isStream ? node.rateInTurnOf(model) : 0;
     if (rate === 0) rate = node.soloRateOf(model, task.modelNumber);
     // Who begins streams soonest need not be who does the whole of them soonest.
-    if (stream) rate = Math.max(rate, pool.fastestInTurn()?.rateInTurnOf(model) ?? 0);
+    if (isStream) rate = Math.max(rate, pool.fastestInTurn()?.rateInTurnOf(model) ?? 0);
     best = Math.min(best, task.deadlineWorkUs / rate);
   }
   return best;

@@ -78,7 +78,7 @@ function submit(state: SchedulerState, turns: Turns, spec: TaskSpec): void {
   if (record === undefined) return;
   const task = new TaskRecord(spec, flowOf(state, record, spec.tenant), state.now);
   record.tally.arrived += 1;
-  state.tasks.set(spec.id, task);
+  state.tasks.add(task);
   state.tallies.residence.enter(state.now);
   task.flow.enter(task);
   queueOf(turns, node).add(task);
@@ -121,7 +121,7 @@ function pump(state: SchedulerState, turns: Turns, node: NodeRecord): void {
     state.counts.running += 1;
     node.start(task, state.now);
     task.startInflight = node.running.length;
-    state.out.assign(task.spec.id, node.spec.id, 1);
+    state.out.assign(task.id, node.spec.id, 1);
   }
 }
 
@@ -139,7 +139,7 @@ function end(state: SchedulerState, turns: Turns, task: TaskRecord, result: Atte
   } else {
     state.counts.running -= 1;
     if (result.kind === 'ok') {
-      node.learn(task.spec.model, task.workUs, elapsedUs, task.startInflight);
+      node.learn(task.model, task.workUs, elapsedUs, task.startInflight);
       node.verified = true;
       bookServed(state, task);
       settle(state, task, { kind: 'served' });
@@ -156,7 +156,7 @@ function end(state: SchedulerState, turns: Turns, task: TaskRecord, result: Atte
 
 /** Nothing is aborted here when its deadline passes: a whole answer that comes after it is for nobody. */
 function bookServed({ ledgers, now }: SchedulerState, task: TaskRecord): void {
-  if (!task.spec.stream && now > task.deadlineAt) ledgers.waste.waste('late', task.workUs);
+  if (!task.isStream && now > task.deadlineAt) ledgers.waste.waste('late', task.workUs);
   else ledgers.waste.usefulUs += task.workUs;
 }
 
@@ -165,7 +165,7 @@ function cancel(state: SchedulerState, turns: Turns, task: TaskRecord): void {
   if (task.node === null) unqueue(turns, task);
   const running = task.node;
   settle(state, task, { kind: 'cancelled' });
-  if (running !== null) state.out.abort(task.spec.id, running.spec.id);
+  if (running !== null) state.out.abort(task.id, running.spec.id);
 }
 
 function abandon(state: SchedulerState, turns: Turns, node: NodeRecord): void {

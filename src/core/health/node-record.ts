@@ -314,7 +314,7 @@ export class NodeRecord extends NodeNumbers {
   /** The first byte of a stream came so long after it was sent. Once per attempt. */
   learnFirstByte(task: TaskRecord, elapsedUs: DurationUs): void {
     if (this.batches) {
-      const { model } = task.spec;
+      const { model } = task;
       const seen = { workUs: task.awaitedBeforeUs + task.awaitedUs, elapsedUs };
       if (!this.isSingleModel) {
         const here = this.#here(model);
@@ -472,7 +472,7 @@ export class NodeRecord extends NodeNumbers {
     this.noteStarted(task.workUs);
     task.runningIndex = this.running.push(task) - 1;
     if (this.group !== null) this.group.enter(task);
-    this.residentModel = task.spec.model;
+    this.residentModel = task.model;
     this.#plan(now);
   }
 

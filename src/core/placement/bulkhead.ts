@@ -140,7 +140,7 @@ export class NodeGroup {
   /** Whether the task may take the slot that another one would leave: the rule as it will be then. */
   mayTakePlaceOf(task: TaskRecord, other: TaskRecord): boolean {
     if (!this.#gates.isOn('bulkhead')) return true;
-    if (!this.#isReservedFor(task.spec.model, task.spec.tenant)) return false;
+    if (!this.#isReservedFor(task.model, task.spec.tenant)) return false;
     const left = this.#sharesOf(other);
     let hasClaim = false;
     for (const share of this.#sharesOf(task)) {
@@ -155,7 +155,7 @@ export class NodeGroup {
   /** Whether the task may take a slot of the node once that is open beside what runs there: the rule as it will be then. */
   mayTakeOnceOpen(task: TaskRecord, node: NodeRecord, then: NodeThen): boolean {
     if (!this.#gates.isOn('bulkhead')) return true;
-    if (!this.#isReservedFor(task.spec.model, task.spec.tenant)) return false;
+    if (!this.#isReservedFor(task.model, task.spec.tenant)) return false;
     const slots = this.slots - node.groupSlots + then.slots;
     const free = this.free - node.groupFree + Math.max(0, then.slots - then.running.length);
     const ended = node.running.filter((other) => !then.running.includes(other));

@@ -67,7 +67,7 @@ export function serviceUs(node: NodeRecord, task: TaskRecord, context: ChooseCon
   if (isPlain(node, task)) return task.workUs / node.nextRate;
   return (
     swapUs(node, task, context.config) +
-    leftUs(node, task, context) / node.nextRateOf(task.spec.model, task.modelNumber)
+    leftUs(node, task, context) / node.nextRateOf(task.model, task.modelNumber)
   );
 }
 
@@ -90,7 +90,7 @@ function rankedInFullUs(node: NodeRecord, task: TaskRecord, context: ChooseConte
   return (
     SWAP_PRICE * swapUs(node, task, context.config) +
     promptsAheadUs(node, task) +
-    workUs / node.nextRateOf(task.spec.model, task.modelNumber)
+    workUs / node.nextRateOf(task.model, task.modelNumber)
   );
 }
 
@@ -117,14 +117,14 @@ function leftUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): Ref
 
 /** Time until what the deadline bounds is done: the first byte of a stream, else the whole task. */
 export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
-  if (isPlain(node, task) && !task.spec.stream) return task.deadlineWorkUs / node.nextRate;
+  if (isPlain(node, task) && !task.isStream) return task.deadlineWorkUs / node.nextRate;
   return deadlineServiceInFullUs(node, task, context);
 }
 
 function deadlineServiceInFullUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
   const workUs = deadlineLeftUs(node, task, context);
-  const { model, stream } = task.spec;
-  const rateInTurn = stream ? node.rateInTurnOf(model) : 0;
+  const { model, isStream } = task;
+  const rateInTurn = isStream ? node.rateInTurnOf(model) : 0;
   const us =
     rateInTurn > 0
       ? (workUs + node.awaitedUs) / rateInTurn
@@ -173,7 +173,7 @@ export function choose(pools: readonly Pool[], task: TaskRecord, context: Choose
     const pool = pools[at] as Pool;
     if (pool.group !== null && pool.group.shutsOut(task)) continue;
     const { buckets, modelSpread } = pool;
-    const residents = loads ? pool.residentsOf(task.spec.model) : undefined;
+    const residents = loads ? pool.residentsOf(task.model) : undefined;
     if (residents !== undefined) {
       if (residents.busy.size > 0) considerBusy(residents, task, context, out);
       if (residents.roomy.size > 0) considerRoomy(residents, task, context, out);
@@ -215,9 +215,9 @@ export function chooseInTime(
   const leastUs = task.prefix === null ? task.deadlineWorkUs : task.deadlineWorkUs * LEFT_SHARE_MIN;
   for (const pool of pools) {
     if (pool.group !== null && pool.group.shutsOut(task)) continue;
-    const residents = context.config.placement.swapMs > 0 ? pool.residentsOf(task.spec.model) : undefined;
+    const residents = context.config.placement.swapMs > 0 ? pool.residentsOf(task.model) : undefined;
     if (residents !== undefined) considerInTime(residents, leftUs, comparison);
-    const mayBeFaster = pool.mixesModels || (task.spec.stream && pool.fastestInTurn() !== undefined);
+    const mayBeFaster = pool.mixesModels || (task.isStream && pool.fastestInTurn() !== undefined);
     for (const bucket of pool.buckets) {
       if (!mayBeFaster && leastUs / bucket.speedMax > leftUs) break;
       considerInTime(bucket, leftUs, comparison);
@@ -232,7 +232,7 @@ function considerInTime({ roomy }: SeatGroup, leftUs: DurationUs, { task, contex
   for (let index = 0; index < roomy.size && index < IN_TIME_SEATS_MAX; index++) {
     const seat = roomy.at(index) as Seat;
     const { node } = seat;
-    if (task.triedNodes?.includes(node.spec.id) || isShutFor(node, task.spec.model, context)) continue;
+    if (task.triedNodes?.includes(node.spec.id) || isShutFor(node, task.model, context)) continue;
     if (deadlineServiceUs(node, task, context) > leftUs) continue;
     const doneAt = context.now + rankedUs(node, task, context) / node.rankFactor;
     if (doneAt >= out.roomyDoneAt) continue;
@@ -264,7 +264,7 @@ function considerRoomy(group: SeatGroup, task: TaskRecord, context: ChooseContex
   for (let index = 0; index < limit; index++) {
     const seat = roomy.at(index) as Seat;
     const { node } = seat;
-    if (node.breakers !== null && isShutFor(node, task.spec.model, context)) {
+    if (node.breakers !== null && isShutFor(node, task.model, context)) {
       if (limit < Math.min(roomy.size, SHUT_SEATS_MAX)) limit += 1;
       continue;
     }
@@ -290,7 +290,7 @@ function compareRoomy(seat: Seat, task: TaskRecord, context: ChooseContext, out:
 /** Among near-ties: the resident model, then the prompt that is kept, then least bound work, then a draw. */
 function winsTie(a: NodeRecord, b: NodeRecord, task: TaskRecord, context: ChooseContext): boolean {
   if (!a.isSingleModel) {
-    const { model } = task.spec;
+    const { model } = task;
     const residency = Number(a.residentModel === model) - Number(b.residentModel === model);
     if (residency !== 0) return residency > 0;
   }
@@ -313,7 +313,7 @@ function considerBusy(group: SeatGroup, task: TaskRecord, context: ChooseContext
     const seat = busy.at(index) as Seat;
     const { node, pool } = seat;
     if (triedNodes !== null && triedNodes.includes(node.spec.id)) continue;
-    if (node.breakers !== null && isShutFor(node, task.spec.model, context)) continue;
+    if (node.breakers !== null && isShutFor(node, task.model, context)) continue;
     const startAt = node.roomAt(now) + node.reservedUs;
     // Before the model's own rate is looked up: could it win at the best ratio that any model has shown?
     if (startAt + workUs / (node.nextRate * pool.modelSpread) >= out.busyDoneAt) continue;
@@ -343,7 +343,7 @@ function considerHolders(
   out: Choice,
 ): void {
   for (const { owner: node } of context.prefixes.longest((task.prefix as TaskPrefix).blocks)) {
-    if (task.triedNodes?.includes(node.spec.id) || isShutFor(node, task.spec.model, context)) continue;
+    if (task.triedNodes?.includes(node.spec.id) || isShutFor(node, task.model, context)) continue;
     if (node.group !== null && node.group.shutsOut(task)) continue;
     for (const seat of node.seats) {
       if (seat.bucket === null || !pools.includes(seat.pool)) continue;
@@ -368,6 +368,6 @@ function refreshTop(group: SeatGroup, context: ChooseContext): void {
 /** Time that loading the task's model takes first, if the node has another one loaded. */
 export function swapUs(node: NodeRecord, task: TaskRecord, config: SchedulerConfig): DurationUs {
   const { swapMs } = config.placement;
-  if (swapMs === 0 || node.isSingleModel || node.residentModel === task.spec.model) return 0;
+  if (swapMs === 0 || node.isSingleModel || node.residentModel === task.model) return 0;
   return swapMs * 1_000;
 }

@@ -64,7 +64,7 @@ export function ineligibleReasons(
   now: MonoUs,
   config: SchedulerConfig,
 ): readonly IneligibleReason[] {
-  const offer = node.offers.get(task.spec.model);
+  const offer = node.offers.get(task.model);
   if (offer === undefined) return ['model-not-offered'];
   const reasons: IneligibleReason[] = [];
   const need = missingNeed(offer, node.spec.labels['zone'] ?? '', task.spec.needs);
@@ -74,7 +74,7 @@ export function ineligibleReasons(
   if (node.draining) reasons.push('draining');
   if (node.ejectedUntil > now) reasons.push('ejected');
   if (node.suspectUntil > now) reasons.push('suspect');
-  if (isShutFor(node, task.spec.model, { config, now })) reasons.push('breaker-open');
+  if (isShutFor(node, task.model, { config, now })) reasons.push('breaker-open');
   if (task.triedNodes?.includes(node.spec.id)) reasons.push('tried-before');
   reasons.push(...roomReasons(node, now, config));
   const rate = node.deadlineRateOf(task.spec, node.running.length + 1);

@@ -81,7 +81,7 @@ export class Ranking {
 
   #note(node: NodeRecord, task: TaskRecord, context: ChooseContext): void {
     for (let at = 0; at < this.size; at++) if (this.nodes[at] === node) return;
-    if (task.triedNodes?.includes(node.spec.id) === true || isShutFor(node, task.spec.model, context)) return;
+    if (task.triedNodes?.includes(node.spec.id) === true || isShutFor(node, task.model, context)) return;
     this.#insert(node, completionUs(node, task, context));
   }
 

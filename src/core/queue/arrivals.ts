@@ -132,7 +132,7 @@ export class Arrivals {
   /** Whom a task that gave its place to another follows, for it has its own back. O(arrived since), paid for by a budget. */
   #placeOf(task: TaskRecord): number {
     let older = this.#newest;
-    while (older !== NONE && (this.#rows.task(older) as TaskRecord).spec.id > task.spec.id)
+    while (older !== NONE && (this.#rows.task(older) as TaskRecord).id > task.id)
       older = this.#rows.older(older, this.#order);
     return older;
   }

@@ -82,9 +82,7 @@ export class DeadlineWheel {
       this.#nextTurn = this.#nearSize > 0 ? turn + 1 : Math.min(blockEnd, endTurn);
       if (this.#nextTurn === blockEnd) this.#relay(blockEnd / SLOTS);
     }
-    return expired.length < 2
-      ? expired
-      : expired.sort((a, b) => a.deadlineAt - b.deadlineAt || a.spec.id - b.spec.id);
+    return expired.length < 2 ? expired : expired.sort((a, b) => a.deadlineAt - b.deadlineAt || a.id - b.id);
   }
 
   /** When `takeExpired` could find something next, or Infinity. At most SLOTS steps, usually few. */

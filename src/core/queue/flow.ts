@@ -181,7 +181,7 @@ export class Flow extends Arrivals {
     book(this.queued, task, 1);
     book(this.classRecord.queued, task, 1);
     book(this.tenantQueued, task, 1);
-    this.classRecord.queueOf(task.spec.model, task.modelNumber).enter(task);
+    this.classRecord.queueOf(task.model, task.modelNumber).enter(task);
     const victims = this.classRecord.victims;
     if (!this.slot.isInHeap) victims.push(this.slot, -this.queued.workUs);
     else if (victims.keyOf(this.slot) > -this.queued.workUs) victims.update(this.slot, -this.queued.workUs);
@@ -222,7 +222,7 @@ export class Flow extends Arrivals {
 function book(holding: Holding, task: TaskRecord, sign: 1 | -1): void {
   holding.tasks += sign;
   holding.workUs += sign * task.workUs;
-  holding.bytes += sign * task.spec.bytes;
+  holding.bytes += sign * task.bytes;
 }
 
 /**

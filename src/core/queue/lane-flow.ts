@@ -153,7 +153,7 @@ export class LaneFlow {
 
   add(task: TaskRecord): void {
     const kind = octaveOf(task.workUs) + task.speedFloor * OCTAVES;
-    const entry = this.#octaveOf(kind, this.#loadsModels ? task.spec.model : '');
+    const entry = this.#octaveOf(kind, this.#loadsModels ? task.model : '');
     entry.push(task);
     task.octave = entry;
   }

@@ -21,7 +21,7 @@ test('LiveTasks agree with a map under any mix of arrivals and ends, however lon
         } else {
           id += 1 + skip;
           const task = taskRecord(id, {}, flow);
-          live.set(id, task);
+          live.add(task);
           model.set(id, task);
         }
         expect(live.size).toBe(model.size);
@@ -36,8 +36,8 @@ test('LiveTasks agree with a map under any mix of arrivals and ends, however lon
 test('LiveTasks keep one task per id, and find none for an id that is no whole number', () => {
   const live = new LiveTasks();
   const [first, second] = [taskRecord(7), taskRecord(7)];
-  live.set(7, first);
-  live.set(7, second);
+  live.add(first);
+  live.add(second);
   expect([live.size, live.get(7)]).toEqual([1, second]);
   expect([live.get(Number.NaN), live.get(7.5), live.get(-1)]).toEqual([undefined, undefined, undefined]);
 });

@@ -9,11 +9,8 @@ import type { TaskId } from '../../base/units.ts';
 import type { TaskRecord } from './task-record.ts';
 
 const CAPACITY_MIN = 64;
-/** No id is that. */
-const NOBODY = Number.NaN;
 
 export class LiveTasks {
-  #ids: Float64Array<ArrayBuffer> = new Float64Array(CAPACITY_MIN).fill(NOBODY);
   #tasks: (TaskRecord | null)[] = Array.from({ length: CAPACITY_MIN }, () => null);
   #mask: number = CAPACITY_MIN - 1;
   #size = 0;
@@ -24,8 +21,8 @@ export class LiveTasks {
   }
 
   get(id: TaskId): TaskRecord | undefined {
-    const slot = id & this.#mask;
-    if (this.#ids[slot] === id) return this.#tasks[slot] as TaskRecord;
+    const task = this.#tasks[id & this.#mask] as TaskRecord | null;
+    if (task !== null && task.id === id) return task;
     return this.#strays.size === 0 ? undefined : this.#strays.get(id);
   }
 
@@ -34,13 +31,13 @@ export class LiveTasks {
   }
 
   /** Adds a task; whoever has its id already gives way. O(1) but for growing. */
-  set(id: TaskId, task: TaskRecord): void {
+  add(task: TaskRecord): void {
+    const { id } = task;
     if (this.has(id)) this.delete(id);
-    if (2 * this.#size >= this.#ids.length) this.#grow();
+    if (2 * this.#size >= this.#tasks.length) this.#grow();
     const slot = id & this.#mask;
     const other = this.#tasks[slot] as TaskRecord | null;
-    if (other !== null) this.#strays.set(this.#ids[slot] as TaskId, other);
-    this.#ids[slot] = id;
+    if (other !== null) this.#strays.set(other.id, other);
     this.#tasks[slot] = task;
     this.#size += 1;
   }
@@ -48,10 +45,8 @@ export class LiveTasks {
   /** Whether it was there. */
   delete(id: TaskId): boolean {
     const slot = id & this.#mask;
-    if (this.#ids[slot] === id) {
-      this.#ids[slot] = NOBODY;
-      this.#tasks[slot] = null;
-    } else if (this.#strays.size === 0 || !this.#strays.delete(id)) return false;
+    if (this.#tasks[slot]?.id === id) this.#tasks[slot] = null;
+    else if (this.#strays.size === 0 || !this.#strays.delete(id)) return false;
     this.#size -= 1;
     return true;
   }
@@ -59,17 +54,16 @@ export class LiveTasks {
   /** All of them in order of their ids. O(tasks x log). */
   inOrder(): readonly TaskRecord[] {
     const present = this.#tasks.filter((task) => task !== null);
-    return [...present, ...this.#strays.values()].sort((a, b) => a.spec.id - b.spec.id);
+    return [...present, ...this.#strays.values()].sort((a, b) => a.id - b.id);
   }
 
   #grow(): void {
     const tasks = this.inOrder();
-    const capacity = 2 * this.#ids.length;
-    this.#ids = new Float64Array(capacity).fill(NOBODY);
+    const capacity = 2 * this.#tasks.length;
     this.#tasks = Array.from({ length: capacity }, () => null);
     this.#mask = capacity - 1;
     this.#strays.clear();
     this.#size = 0;
-    for (const task of tasks) this.set(task.spec.id, task);
+    for (const task of tasks) this.add(task);
   }
 }

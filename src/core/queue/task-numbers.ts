@@ -36,6 +36,7 @@ const IS_ANSWERING = 1 << 7;
 const WAS_SHUT_OUT = 1 << 8;
 const HAS_FIRST_BYTE = 1 << 9;
 const HAS_EXPIRED = 1 << 10;
+const IS_STREAM = 1 << 11;
 
 export class TaskNumbers {
   readonly #cells: Float64Array;
@@ -290,5 +291,14 @@ export class TaskNumbers {
 
   set hasExpired(isSo: boolean) {
     this.#mark(HAS_EXPIRED, isSo);
+  }
+
+  /** Its spec's. */
+  get isStream(): boolean {
+    return (this.#facts & IS_STREAM) !== 0;
+  }
+
+  set isStream(isSo: boolean) {
+    this.#mark(IS_STREAM, isSo);
   }
 }

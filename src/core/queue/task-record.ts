@@ -5,12 +5,12 @@
  * yes-or-no facts are in task-numbers.ts.
  */
 import { invariant } from '../../base/assert.ts';
-import type { DurationUs, MonoUs, NodeId, RefUs, TaskId } from '../../base/units.ts';
+import type { Bytes, DurationUs, ModelId, MonoUs, NodeId, RefUs, TaskId } from '../../base/units.ts';
 import type { Standing } from '../admission/retry-shed.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Reservation } from '../limits/index.ts';
 import type { ModelLadder } from '../overload/model-ladder.ts';
-import type { TaskPrefix, TaskSpec } from '../request/task.ts';
+import type { TaskPrefix, TaskSpec, TaskStage } from '../request/task.ts';
 import { TaskNumbers } from './task-numbers.ts';
 import type { Flow, ServedCounter } from './flow.ts';
 import type { LaneFlow, Octave } from './lane-flow.ts';
@@ -35,6 +35,11 @@ export class TaskRecord extends TaskNumbers {
 
   /** As it runs: a lesser one than was submitted once an alternative was taken. */
   spec: TaskSpec;
+  /** The spec's: what is asked again when the task is placed and when it ends, by when the spec has left the cache. */
+  id: TaskId;
+  model: ModelId;
+  bytes: Bytes;
+  stage: TaskStage | null = null;
   /** How its prompt begins, or null. */
   prefix: TaskPrefix | null = null;
   /** Index of the alternative that stands in, or -1; those before it were taken or passed over. */
@@ -86,6 +91,9 @@ export class TaskRecord extends TaskNumbers {
   constructor(spec: TaskSpec, flow: Flow, now: MonoUs) {
     super();
     this.spec = spec;
+    this.id = spec.id;
+    this.model = spec.model;
+    this.bytes = spec.bytes;
     this.flow = flow;
     this.#begin(spec, flow, now);
   }
@@ -134,6 +142,11 @@ export class TaskRecord extends TaskNumbers {
   /** Makes it another task of the same request. Only while it is neither queued nor running. */
   become(spec: TaskSpec): void {
     this.spec = spec;
+    this.id = spec.id;
+    this.model = spec.model;
+    this.bytes = spec.bytes;
+    this.isStream = spec.stream;
+    this.stage = spec.stage ?? null;
     this.workUs = Math.max(1, Math.round(spec.workUs));
     this.deadlineWorkUs = boundedWorkUs(spec, this.workUs);
     this.prefix = spec.prefix ?? null;
@@ -175,5 +188,5 @@ export class TaskRecords {
 
 /** Earlier deadline first, then earlier arrival. */
 export function isMoreUrgent(a: TaskRecord, b: TaskRecord): boolean {
-  return a.deadlineAt < b.deadlineAt || (a.deadlineAt === b.deadlineAt && a.spec.id < b.spec.id);
+  return a.deadlineAt < b.deadlineAt || (a.deadlineAt === b.deadlineAt && a.id < b.id);
 }

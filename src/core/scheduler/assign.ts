@@ -45,7 +45,7 @@ export function assign(state: SchedulerState, lane: Lane, task: TaskRecord, node
   for (let seat = node.firstSeat; seat !== null; seat = seat.next) seat.pool.noteWork(task.workUs);
   state.fleet.place(node, state.now, state.config);
   if (node.drainLongUntil > state.now || node.breakers !== null) setNodeTimer(state, node);
-  state.out.assign(task.spec.id, node.id, task.attempts);
+  state.out.assign(task.id, node.id, task.attempts);
 }
 
 /** As the decision sees it: before the node has the task. */
@@ -53,5 +53,5 @@ function tellPlaced(state: SchedulerState, lane: Lane, task: TaskRecord, node: N
   const { ranking, context, fleet } = state;
   ranking.rank(lane.pools, task, context, node);
   ranking.count(lane.pools, task, fleet.nodes.size);
-  state.watch?.placed(task.spec.id, node.spec.id, ranking);
+  state.watch?.placed(task.id, node.spec.id, ranking);
 }

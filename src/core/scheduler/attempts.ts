@@ -53,7 +53,7 @@ export function attemptSent(state: SchedulerState, task: TaskRecord): void {
 export function attemptFirstByte(state: SchedulerState, task: TaskRecord): void {
   if (task.node === null) return;
   task.isAnswering = true;
-  if (task.hasFirstByte || !task.spec.stream) return;
+  if (task.hasFirstByte || !task.isStream) return;
   task.node.learnFirstByte(task, workedUs(task, elapsedUsOf(state, task, task.node)));
   firstByteTimed(state, task, task.node);
   task.hasFirstByte = true;
@@ -63,7 +63,7 @@ export function attemptFirstByte(state: SchedulerState, task: TaskRecord): void 
   const mayOpen = node.breakers !== null || state.modelBreakers.size > 0;
   const isOpened = mayOpen && modelAnswered(state, node, task);
   // Where streams begin in turn, there is one prompt less before those who wait.
-  if (!isOpened && node.rateInTurnOf(task.spec.model) === 0) return;
+  if (!isOpened && node.rateInTurnOf(task.model) === 0) return;
   refreshNode(state, node);
   dispatchNode(state, node);
 }
@@ -99,14 +99,14 @@ export function attemptEnded(state: SchedulerState, task: TaskRecord, result: At
         giveWay(state, task, node, heir);
         break;
       }
-      correct(task, Math.min(task.workUs, elapsedUs * node.rateOf(task.spec.model, task.startInflight)));
+      correct(task, Math.min(task.workUs, elapsedUs * node.rateOf(task.model, task.startInflight)));
       finish(state, task, CANCELLED);
       break;
     case 'failed':
       failed(state, { task, node, result, isCut });
       break;
   }
-  if (node.breakers !== null) node.breakers.get(task.spec.model)?.breaker.release(task.spec.id);
+  if (node.breakers !== null) node.breakers.get(task.model)?.breaker.release(task.id);
   refreshNode(state, node);
   if (heir !== NOBODY && !task.gaveWay) tookPlaceLate(state, heir, node);
   dispatchNode(state, node);
@@ -138,7 +138,7 @@ export function expire(state: SchedulerState, task: TaskRecord): void {
 function stop(state: SchedulerState, task: TaskRecord, outcome: Outcome): void {
   const node = task.node as NodeRecord;
   settle(state, task, outcome);
-  if (!task.isAborting) state.out.abort(task.spec.id, node.spec.id);
+  if (!task.isAborting) state.out.abort(task.id, node.spec.id);
   task.isAborting = true;
 }
 
@@ -150,18 +150,18 @@ function succeeded(
 ): void {
   const { usage } = done;
   const actualUs =
-    usage === undefined ? task.workUs : workModelOf(state, task.spec.model).actual(usage, task.workUs);
+    usage === undefined ? task.workUs : workModelOf(state, task.model).actual(usage, task.workUs);
   const inflight = node.meanInflight(task, state.now);
   const ownUs = workedUs(task, done.elapsedUs);
   // What was kept of the prompt is no work either: its saving would count twice.
   const doneUs = Math.max(1, actualUs - task.savedUs);
-  node.learn(task.spec.model, doneUs, ownUs, inflight);
+  node.learn(task.model, doneUs, ownUs, inflight);
   tallyServed(node, task, { workUs: doneUs, workedUs: ownUs, elapsedUs: done.elapsedUs, inflight });
   if (node.concurrency !== null) limitServed(state, node, { workUs: doneUs, elapsedUs: ownUs, inflight });
   state.margin.observe(done.elapsedUs, task.predictedUs);
   if (!task.isSettled) {
     bookService(state, task, done.elapsedUs);
-    if (!task.spec.stream) bookDone(state, task);
+    if (!task.isStream) bookDone(state, task);
     state.ledgers.waste.usefulUs += actualUs;
   }
   state.budget.deposit(actualUs, state.config.retry);
@@ -169,7 +169,7 @@ function succeeded(
   correct(task, actualUs);
   if (isEvidence(node, task.decidedAt)) {
     const { healthMin } = state.config.placement;
-    const pace = node.paceOf(task.spec.model);
+    const pace = node.paceOf(task.model);
     afterSuccess(state, node, task, pace.record(doneUs, ownUs, inflight, healthMin));
   }
   // It broke a node before and was served now: it was not the cause.
@@ -203,7 +203,7 @@ function failed(state: SchedulerState, { task, node, result, isCut }: Failure): 
     speaksAgainst(state, node, task, result.failure);
   }
   if (isPoison) return settle(state, task, { kind: 'failed', reason: 'poison', hint: NO_RETRY });
-  const shut = modelShut(state, task.spec.model);
+  const shut = modelShut(state, task.model);
   if (result.retryable && shut === null && retry(state, task)) return;
   const reason = result.failure === 'timeout' ? 'node-timeout' : 'node-failed';
   const end: BadEnd = { kind: 'failed', reason, ...(shut ?? SOON) };
@@ -222,8 +222,8 @@ function speaksAgainst(
   afterFailure(state, node, task, failure);
   // Before anything is dispatched: the index must not offer what was just closed.
   if (node.firstSeat !== null) state.fleet.place(node, state.now, state.config);
-  if (modelShut(state, task.spec.model) === null) return;
-  for (const lane of state.fleet.lanesOf(task.spec.model)) {
+  if (modelShut(state, task.model) === null) return;
+  for (const lane of state.fleet.lanesOf(task.model)) {
     for (let next = lane.next(); next !== null && evictIfShut(state, next); ) next = lane.next();
   }
 }
@@ -249,7 +249,7 @@ function strike(state: SchedulerState, task: TaskRecord, node: NodeRecord): bool
 /** Puts the task back for another node, if one is left, the budget allows it and the attempts are not used up. */
 function retry(state: SchedulerState, task: TaskRecord): boolean {
   if (task.hasFirstByte) return false;
-  const lane = state.fleet.laneFor(task.spec.model, task.spec.needs, task.spec.tenant);
+  const lane = state.fleet.laneFor(task.model, task.spec.needs, task.spec.tenant);
   if (typeof lane === 'string' || !mayTryElsewhere(state, task, lane)) return false;
   const way = makeWay(state, lane, task);
   if (way === 'refused') return false;

@@ -101,6 +101,6 @@ export function bookAttempt(state: SchedulerState, task: TaskRecord, ended: Ende
   const { isSettled, hasExpired } = task;
   const cause = wasteCauseOf(result, { isSettled, hasExpired, gaveWay: heir !== NOBODY });
   if (cause === null) return;
-  const doneUs = elapsedUs * node.rateOf(task.spec.model, task.startInflight);
+  const doneUs = elapsedUs * node.rateOf(task.model, task.startInflight);
   state.ledgers.waste.waste(cause, Math.round(Math.min(task.workUs, doneUs)));
 }

@@ -22,7 +22,7 @@ export type Blame = 'node' | 'model' | 'node-at-once';
 
 /** An attempt of the model ended well on the node. */
 export function modelSucceeded(state: SchedulerState, node: NodeRecord, task: TaskRecord): void {
-  const { model } = task.spec;
+  const { model } = task;
   const { health } = state.config;
   const here = node.breakers?.get(model);
   if (here?.breaker.heeds(task.decidedAt)) {
@@ -45,7 +45,7 @@ export function modelSucceeded(state: SchedulerState, node: NodeRecord, task: Ta
 
 /** The first content byte of a probe proves as much, however long the rest takes. Tells whether it was one. */
 export function modelAnswered(state: SchedulerState, node: NodeRecord, task: TaskRecord): boolean {
-  const { model } = task.spec;
+  const { model } = task;
   const isProbe = [node.breakers?.get(model), state.modelBreakers.get(model)].some(
     (entry) => entry?.breaker.isTrial === true && entry.breaker.heeds(task.decidedAt),
   );
@@ -70,7 +70,7 @@ export function modelFailed(
 }
 
 function failedHere(state: SchedulerState, node: NodeRecord, task: TaskRecord): Blame {
-  const here = node.breakerOf(task.spec.model);
+  const here = node.breakerOf(task.model);
   const { breaker, failures } = here;
   const isHeld = state.gates.isOn('breaker');
   if (breaker.heeds(task.decidedAt)) {
@@ -95,7 +95,7 @@ function hasFailedOtherwise(node: NodeRecord, opened: ModelOnNode): boolean {
 }
 
 function failedAnywhere(state: SchedulerState, node: NodeRecord, task: TaskRecord): void {
-  const anywhere = watched(state, task.spec.model);
+  const anywhere = watched(state, task.model);
   if (!anywhere?.breaker.heeds(task.decidedAt)) return;
   const { breaker, window, failing, model } = anywhere;
   window.record(false, state.now);
@@ -176,8 +176,8 @@ export function forgetBreakers(state: SchedulerState): void {
 
 /** The task is sent to the node: where the model's breaker there is half-open, it is the probe. */
 export function noteProbe(state: SchedulerState, node: NodeRecord, task: TaskRecord): void {
-  const here = node.breakers?.get(task.spec.model);
-  here?.breaker.passes(task.spec.id, state.now, state.config.health);
+  const here = node.breakers?.get(task.model);
+  here?.breaker.passes(task.id, state.now, state.config.health);
 }
 
 /** When the model could be tried on the node again, by its breaker there; 0 when it is not shut. */

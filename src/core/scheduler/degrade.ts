@@ -58,7 +58,7 @@ function takesAlternative(state: SchedulerState, task: TaskRecord, end: BadEnd |
     }
     const refused = goesOnAs(state, task, step, alternative);
     if (refused === null) return true;
-    state.out.degraded(task.spec.id, { ...step, verdict: refused });
+    state.out.degraded(task.id, { ...step, verdict: refused });
   }
   return false;
 }
@@ -97,12 +97,12 @@ function goesOnAs(
 
 /** A lesser task after a failed attempt is a retry: bounded, paid for, and on another node. */
 function mayGoElsewhere(state: SchedulerState, task: TaskRecord): boolean {
-  const lane = state.fleet.laneFor(task.spec.model, task.spec.needs, task.spec.tenant);
+  const lane = state.fleet.laneFor(task.model, task.spec.needs, task.spec.tenant);
   return typeof lane !== 'string' && mayTryElsewhere(state, task, lane);
 }
 
 function endInstead(state: SchedulerState, task: TaskRecord, step: DegradeStep): void {
-  state.out.degraded(task.spec.id, step);
+  state.out.degraded(task.id, step);
   conclude(state, task, { kind: 'degraded', alternative: step.index });
 }
 
@@ -112,10 +112,10 @@ function endBadly(state: SchedulerState, task: TaskRecord, end: BadEnd): void {
 
 /** A task that was refused at its arrival is not among the known ones yet. */
 function conclude(state: SchedulerState, task: TaskRecord, outcome: Outcome): void {
-  if (state.tasks.has(task.spec.id)) return settle(state, task, outcome);
+  if (state.tasks.has(task.id)) return settle(state, task, outcome);
   if (task.reservation !== null) endReservation(state, task);
   if (task.isTold) keepPlace(state, task, outcome);
   countOutcome(state.counts, outcome);
   bookRefusal(state, task, outcome);
-  state.out.outcome(task.spec.id, outcome);
+  state.out.outcome(task.id, outcome);
 }

@@ -256,7 +256,7 @@ function dumpOf(state: SchedulerState, now: MonoUs): unknown {
     groups: state.fleet.groups.map(groupView),
     nodes: [...state.fleet.nodes.values()].map((node) => ({
       ...nodeView(state, node, now),
-      running: [...node.running].map((task) => task.spec.id),
+      running: [...node.running].map((task) => task.id),
       reservedUs: node.reservedUs,
     })),
   };

@@ -87,7 +87,7 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
       continue;
     }
     if (evictIfShut(state, task)) continue;
-    const loads = lane.loadsModels && node.residentModel !== task.spec.model;
+    const loads = lane.loadsModels && node.residentModel !== task.model;
     if (!loads && takesAnyway(state, lane, task, node)) {
       assign(state, lane, task, node);
       continue;
@@ -468,5 +468,5 @@ function hasRoomFor(lane: Lane, node: NodeRecord): boolean {
 /** A task that was let in waits: for what, by the counters of its pools. */
 export function tellQueued(state: SchedulerState, lane: Lane, task: TaskRecord): void {
   state.ranking.count(lane.pools, task, state.fleet.nodes.size);
-  state.watch?.queued(task.spec.id, state.ranking);
+  state.watch?.queued(task.id, state.ranking);
 }

@@ -22,7 +22,7 @@ export function explainTask(state: SchedulerState, task: TaskRecord, now: MonoUs
   const hold = lane === null ? null : holdOf(state, lane, task, now);
   const eta = etaUs(task, { aheadUs: ahead.workUs, hold }, now);
   return {
-    id: task.spec.id,
+    id: task.id,
     state: task.isRunning ? 'running' : 'queued',
     nodeId: task.node?.spec.id ?? '',
     attempts: task.attempts,
@@ -53,8 +53,7 @@ function etaUs(
   if (lane === null || hold === null) return 0;
   const rate = laneCapacity(lane) * lane.shareOf(task.flow);
   const fastest = lane.pools.map((pool) => pool.fastest()).find((node) => node !== undefined);
-  if (rate > 0 && fastest !== undefined)
-    return aheadUs / rate + task.workUs / fastest.rateOf(task.spec.model, 1);
+  if (rate > 0 && fastest !== undefined) return aheadUs / rate + task.workUs / fastest.rateOf(task.model, 1);
   const { cure } = hold;
   return 'inMs' in cure && cure.inMs !== undefined ? cure.inMs * 1_000 + task.workUs : null;
 }

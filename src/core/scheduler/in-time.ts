@@ -13,7 +13,7 @@ import type { SchedulerState } from './state.ts';
 /** Whether no earlier attempt, no breaker and no bulkhead keep the task off the node. */
 export function mayRunOn(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
   if (task.triedNodes?.includes(node.spec.id) === true || node.group?.shutsOut(task) === true) return false;
-  return !isShutFor(node, task.spec.model, state.context);
+  return !isShutFor(node, task.model, state.context);
 }
 
 /** Whether the node may take the task and does it surely in time. */

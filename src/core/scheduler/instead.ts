@@ -23,7 +23,7 @@ export function insteadOfWork(state: SchedulerState, task: TaskRecord, end: BadE
   for (let index = task.alternative + 1; index < alternatives.length; index += 1) {
     const alternative = alternatives[index] as Alternative;
     const isFree = !needsWork(alternative);
-    state.out.degraded(task.spec.id, {
+    state.out.degraded(task.id, {
       index,
       alternative,
       because: end.reason,

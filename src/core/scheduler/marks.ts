@@ -69,7 +69,7 @@ export function afterSuccess(
   if (node.successes >= state.config.health.slowStartTasks) node.ejections = 0;
   node.failures.record(true, state.now);
   if (isSlowed && hasOtherNodes(node)) {
-    const peers = peersSharingCause(state, node, task.spec.model);
+    const peers = peersSharingCause(state, node, task.model);
     node.acceptPace();
     if (peers === null) eject(state, node);
     else for (const peer of peers) peer.acceptPace();
@@ -85,7 +85,7 @@ export function afterFailure(
 ): void {
   const blame = modelFailed(state, node, task, failure);
   if (blame === 'model' && !node.isTrial) return;
-  noteCulprit(node, failure === 'connect' ? '' : task.spec.model);
+  noteCulprit(node, failure === 'connect' ? '' : task.model);
   const isOverLimit = node.failures.record(false, state.now);
   const isUnreachable = failure === 'connect' && node.failedProbes > 0;
   if (isOverLimit || node.isTrial || isUnreachable || blame === 'node-at-once') eject(state, node);

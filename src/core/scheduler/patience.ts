@@ -54,7 +54,7 @@ export function setLimits(state: SchedulerState, lane: Lane, task: TaskRecord, n
   task.idleLimitUs = 0;
   if (state.config.gates.timeouts === 'off' || !canMoveOn(state, lane, task)) return;
   const { safetyFactor, firstByteMsMin, idleMsMin, coldMs } = state.config.timeouts;
-  const kind = task.spec.stream ? FIRST_BYTE : WHOLE;
+  const kind = task.isStream ? FIRST_BYTE : WHOLE;
   const asked = questionOf(task, node, task.deadlineWorkUs);
   // A task that was cut before may be larger than it was taken for.
   const stretch = 1 << (Math.min(STRETCH_MAX, task.attemptsUsed) + node.patience.stretch);
@@ -66,7 +66,7 @@ export function setLimits(state: SchedulerState, lane: Lane, task: TaskRecord, n
   const limitUs = stretched(usualUs, stretch, (task.deadlineAt - state.now) / 2) + coldUs;
   // Beyond the deadline, the deadline ends it.
   if (state.now + limitUs < task.deadlineAt) task.firstByteLimitUs = Math.ceil(limitUs);
-  if (!task.spec.stream) return;
+  if (!task.isStream) return;
   asked.workUs = streamWorkUs(task);
   const streamUs = state.timeouts.limitUs(IDLE, asked, state.now);
   const idleUs = streamUs * safetyFactor * stretch;
@@ -104,7 +104,7 @@ interface Ended {
 export function attemptTimed(state: SchedulerState, { task, node, elapsedUs, result }: Ended): boolean {
   if (state.config.gates.timeouts === 'off') return false;
   if (result.kind === 'ok') {
-    if (!task.spec.stream) served(state, task, node, { kind: WHOLE, elapsedUs, workUs: task.workUs });
+    if (!task.isStream) served(state, task, node, { kind: WHOLE, elapsedUs, workUs: task.workUs });
     else streamServed(state, task, node, { elapsedUs, silenceUs: result.silenceUs ?? 0 });
     return false;
   }
@@ -112,7 +112,7 @@ export function attemptTimed(state: SchedulerState, { task, node, elapsedUs, res
     return isSilentStream(task, result) && cut(state, task, node, { kind: IDLE, elapsedUs });
   const isOver = task.firstByteLimitUs > 0 && elapsedUs >= task.firstByteLimitUs;
   if (!isOver || (state.config.gates.timeouts === 'on' && !isTimeout(result))) return false;
-  return cut(state, task, node, { kind: task.spec.stream ? FIRST_BYTE : WHOLE, elapsedUs });
+  return cut(state, task, node, { kind: task.isStream ? FIRST_BYTE : WHOLE, elapsedUs });
 }
 
 interface Served {
@@ -158,7 +158,7 @@ function streamServed(
 }
 
 function sampleOf(state: SchedulerState, task: TaskRecord, node: NodeRecord): Mutable<TimeSample> {
-  SAMPLE.model = task.spec.model;
+  SAMPLE.model = task.model;
   SAMPLE.modelNumber = task.modelNumber;
   SAMPLE.patience = node.patience;
   SAMPLE.inflight = node.meanInflight(task, state.now);
@@ -182,7 +182,7 @@ function cut(
 }
 
 function questionOf(task: TaskRecord, node: NodeRecord, workUs: number): Mutable<WaitQuestion> {
-  QUESTION.model = task.spec.model;
+  QUESTION.model = task.model;
   QUESTION.modelNumber = task.modelNumber;
   QUESTION.workUs = workUs;
   QUESTION.patience = node.patience;
@@ -208,7 +208,7 @@ function canMoveOn(state: SchedulerState, lane: Lane, task: TaskRecord): boolean
 /** Whether the node may have to load the model first. On trial it has shown often enough that it does not. */
 function isCold(state: SchedulerState, task: TaskRecord, node: NodeRecord): boolean {
   if (node.isTrial) return false;
-  if (!node.isSingleModel && node.residentModel !== task.spec.model) return true;
+  if (!node.isSingleModel && node.residentModel !== task.model) return true;
   return state.now - node.patience.servedAt > COLD_AFTER_US;
 }
 

@@ -41,10 +41,10 @@ export function preemptFor(state: SchedulerState, task: TaskRecord): void {
   task.hasTakenPlace = true;
   if (!state.gates.refuses('preemption')) return;
   victim.wasAsked = true;
-  victim.givesWayTo = task.spec.id;
+  victim.givesWayTo = task.id;
   victim.isAborting = true;
   node.isGivingWay = true;
-  state.out.abort(victim.spec.id, node.spec.id);
+  state.out.abort(victim.id, node.spec.id);
 }
 
 /** The busy node that would be done with it first would be too late, after those of its class that wait before it. */
@@ -112,7 +112,7 @@ function couldTakeIt(state: SchedulerState, task: TaskRecord, { node, isIndexed 
   if (!isIndexed || node.isTrial || node.isGivingWay || node.spec.canAbort === false) return false;
   if (node.running.length !== node.slotsNow || !node.takesNew(state.now)) return false;
   if (task.triedNodes?.includes(node.spec.id) === true) return false;
-  return !isShutFor(node, task.spec.model, state.context) && meetsDeadline(state, task, node, state.now);
+  return !isShutFor(node, task.model, state.context) && meetsDeadline(state, task, node, state.now);
 }
 
 /** Of a lower class, nothing of an answer has come, and neither its end nor its place is asked for yet. */
@@ -121,7 +121,7 @@ function mayBeAsked(task: TaskRecord, other: TaskRecord): boolean {
   if (other.hasFirstByte || other.isAnswering || other.isSettled || other.isAborting) return false;
   const { group, breakers } = other.node as NodeRecord;
   // Its end may be what a breaker waits for.
-  if (breakers?.has(other.spec.model) === true) return false;
+  if (breakers?.has(other.model) === true) return false;
   return group === null || group.mayTakePlaceOf(task, other);
 }
 
@@ -130,13 +130,13 @@ function isBefore(one: TaskRecord, other: TaskRecord): boolean {
   const classes = one.flow.classRecord.index - other.flow.classRecord.index;
   if (classes !== 0) return classes > 0;
   if (one.decidedAt !== other.decidedAt) return one.decidedAt > other.decidedAt;
-  return one.spec.id > other.spec.id;
+  return one.id > other.id;
 }
 
 /** What the node has done of it, as far as rates tell. */
 function lostUs(state: SchedulerState, victim: TaskRecord): RefUs {
   const node = victim.node as NodeRecord;
-  const rate = node.rateOf(victim.spec.model, victim.startInflight);
+  const rate = node.rateOf(victim.model, victim.startInflight);
   return Math.min(victim.workUs, Math.round((state.now - victim.decidedAt) * rate));
 }
 
@@ -147,7 +147,7 @@ export function giveWay(state: SchedulerState, task: TaskRecord, node: NodeRecor
   task.isRunning = false;
   refreshNode(state, node);
   takePlace(state, heir, node);
-  const lane = state.fleet.laneFor(task.spec.model, task.spec.needs, task.spec.tenant);
+  const lane = state.fleet.laneFor(task.model, task.spec.needs, task.spec.tenant);
   if (typeof lane === 'string') return endNow(state, task, nextLook(state));
   const isPossible = state.now + bestServiceUs(lane, task) * marginOf(state) <= task.deadlineAt;
   const way = isPossible && !state.isShuttingDown ? makeWay(state, lane, task) : 'refused';

@@ -52,7 +52,7 @@ export function reconfigure(state: SchedulerState, config: SchedulerConfig): voi
 /** Nobody waits for a model that is switched off. What runs goes on. */
 function evictSwitchedOff(state: SchedulerState): void {
   for (const task of queuedTasks(state)) {
-    if (state.modelsOff.has(task.spec.model)) evict(state, task, 'no-node');
+    if (state.modelsOff.has(task.model)) evict(state, task, 'no-node');
   }
 }
 
@@ -72,7 +72,7 @@ function relay(state: SchedulerState, classes: ClassRecord[], config: SchedulerC
   for (const task of state.tasks.inOrder()) moveFlow(state, task, config, previous);
   const lanes = new Set<Lane>();
   for (const task of tasks) {
-    const lane = state.fleet.laneFor(task.spec.model, task.spec.needs, task.spec.tenant);
+    const lane = state.fleet.laneFor(task.model, task.spec.needs, task.spec.tenant);
     if (typeof lane === 'string') {
       settleOrDegrade(state, task, { kind: 'evicted', reason: 'no-node', hint: nextLook(state) });
       continue;
@@ -107,5 +107,5 @@ function queuedTasks(state: SchedulerState): TaskRecord[] {
       for (let task = flow.oldest; task !== null; task = flow.newerThan(task)) tasks.push(task);
     }
   }
-  return tasks.sort((a, b) => a.spec.id - b.spec.id);
+  return tasks.sort((a, b) => a.id - b.id);
 }

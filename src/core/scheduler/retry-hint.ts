@@ -19,7 +19,7 @@ import type { SchedulerState } from './state.ts';
 export function retryHint(state: SchedulerState, lane: Lane, task: TaskRecord): RetryHint {
   const { now, retryMarks, gates } = state;
   const rate = laneCapacity(lane) * lane.shareOf(task.flow);
-  if (rate === 0) return soonestReturn(state, lane, task.spec.model);
+  if (rate === 0) return soonestReturn(state, lane, task.model);
   const toldUs = retryMarks.size === 0 ? 0 : retryMarks.remainingUs(task.fingerprint, now);
   if (toldUs > 0) return { retryable: true, afterUs: toldUs };
   task.isTold = gates.isWatching('retry-shed');
@@ -37,7 +37,7 @@ export function keepPlace(state: SchedulerState, task: TaskRecord, outcome: Outc
   const { now, retryMarks } = state;
   const { afterUs } = outcome.hint;
   retryMarks.note(task.fingerprint, afterUs, now);
-  const lane = state.fleet.laneFor(task.spec.model, task.spec.needs, task.spec.tenant);
+  const lane = state.fleet.laneFor(task.model, task.spec.needs, task.spec.tenant);
   const laneFlow = typeof lane === 'string' ? undefined : lane.flowHere(task.flow);
   if (typeof lane === 'string' || laneFlow === undefined || !state.gates.isOn('retry-shed')) return;
   const rate = laneCapacity(lane) * lane.shareOf(task.flow);

@@ -35,7 +35,7 @@ export function waitingRows(state: SchedulerState, now: MonoUs): readonly Waitin
   const oldest: TaskRecord[] = [];
   for (const { models } of state.classes)
     for (const queue of models.values()) if (queue.oldest !== null) oldest.push(queue.oldest);
-  oldest.sort((a, b) => a.submittedAt - b.submittedAt || a.spec.id - b.spec.id);
+  oldest.sort((a, b) => a.submittedAt - b.submittedAt || a.id - b.id);
   const rows = oldest.slice(0, WAITING_ROWS_MAX);
   const isLong = rows.some((task) => now - task.submittedAt >= WAITED_US_MIN);
   const idle = isLong ? idleNodes(state, now) : [];
@@ -61,7 +61,7 @@ function rowOf(state: SchedulerState, task: TaskRecord, { now, idle }: Around): 
   const oldestWaitUs = now - task.submittedAt;
   const row = {
     className: task.flow.classRecord.config.name,
-    model: task.spec.model,
+    model: task.model,
     depth: task.modelQueue?.tasks ?? 1,
     oldestWaitUs,
     allowedUs: task.deadlineAt - task.submittedAt,
@@ -81,7 +81,7 @@ function idleFor(
   let best: NonNullable<WaitingRow['idle']> | undefined;
   let nodes = 0;
   for (const node of idle) {
-    const offer = node.offers.has(task.spec.model);
+    const offer = node.offers.has(task.model);
     if (!offer || node.cordoned || node.draining) continue;
     const serviceUs = task.deadlineWorkUs / node.deadlineRateOf(task.spec, 1);
     const idleUs = now - Math.max(node.lastDoneAt, task.submittedAt);

@@ -32,19 +32,19 @@ export function settle(state: SchedulerState, task: TaskRecord, outcome: Outcome
   task.isSettled = true;
   state.wheel.remove(task);
   if (task.isTold) keepPlace(state, task, outcome);
-  releaseModelProbe(state, task.spec.model, task.spec.id);
+  releaseModelProbe(state, task.model, task.id);
   countOutcome(state.counts, outcome);
   tallyOutcome(state, task, outcome);
   if (outcome.kind === 'evicted' || outcome.kind === 'rejected') bookRefusal(state, task, outcome);
   if (task.node === null) forget(state, task);
   else state.counts.running -= 1;
-  state.out.outcome(task.spec.id, outcome);
+  state.out.outcome(task.id, outcome);
 }
 
 /** Ends a task that is neither queued nor running badly, unless a lesser answer can stand in. */
 export function settleOrDegrade(state: SchedulerState, task: TaskRecord, end: BadEnd): void {
   if (task.spec.alternatives !== undefined && isReplaceable(end)) {
-    releaseModelProbe(state, task.spec.model, task.spec.id);
+    releaseModelProbe(state, task.model, task.id);
     state.degrading.push({ task, end });
   } else settle(state, task, end);
 }
@@ -52,7 +52,7 @@ export function settleOrDegrade(state: SchedulerState, task: TaskRecord, end: Ba
 /** Drops the last reference to a task, once its outcome is known and its permit is back. */
 export function forget(state: SchedulerState, task: TaskRecord): void {
   if (task.reservation !== null) endReservation(state, task);
-  if (!state.tasks.delete(task.spec.id)) return;
+  if (!state.tasks.delete(task.id)) return;
   state.tallies.residence.leave(state.now, task.submittedAt);
   state.records.give(task);
 }
@@ -84,7 +84,7 @@ export function endPreempted(state: SchedulerState, task: TaskRecord, hint: Retr
 
 /** The breaker of its model opened while it waited: it is told at once, and no attempt is spent on it. */
 export function evictIfShut(state: SchedulerState, task: TaskRecord): boolean {
-  const shut = modelRefusal(state, task.spec.model, task.spec.id);
+  const shut = modelRefusal(state, task.model, task.id);
   if (shut === null) return false;
   dequeue(state, task);
   settleOrDegrade(state, task, { kind: 'evicted', reason: 'no-node', ...shut });

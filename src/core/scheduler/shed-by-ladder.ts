@@ -29,7 +29,7 @@ function causeOf(state: SchedulerState, lane: Lane, task: TaskRecord): string {
   const { index } = task.flow.classRecord;
   if (stage === 3 && index > 0 && task.ladder?.trickles(index) !== true)
     return mayTakeIdle(state, lane, task) ? '' : told(state, task, stage);
-  const isOff = state.ladder.isModelOff(task.spec.model, lane, state.now);
+  const isOff = state.ladder.isModelOff(task.model, lane, state.now);
   if (!isOff && (stage < 2 || index === 0 || hasShortQueue(state, lane, task))) return '';
   if (idleNodeFor(state, lane, task) !== null) return '';
   return isOff

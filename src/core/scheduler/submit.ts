@@ -66,9 +66,9 @@ export function submit(state: SchedulerState, spec: TaskSpec): void {
 function beginsWithLess(state: SchedulerState, task: TaskRecord): boolean {
   const { ladder, now } = state;
   if (!ladder.isRaised) return false;
-  const lane = state.fleet.laneFor(task.spec.model, task.spec.needs, task.spec.tenant);
+  const lane = state.fleet.laneFor(task.model, task.spec.needs, task.spec.tenant);
   if (typeof lane === 'string') return false;
-  const { model } = task.spec;
+  const { model } = task;
   const own = ladder.of(model, state.fleet.modelNumber(model), lane, now);
   return ladder.degradesClass(task.flow.classRecord.index, own, now);
 }
@@ -134,10 +134,10 @@ function refusedAtGate(state: SchedulerState, lane: Lane, task: TaskRecord): Rej
 }
 
 function admit(state: SchedulerState, lane: Lane, task: TaskRecord, claimed: NodeRecord | null): null {
-  const { id } = task.spec;
+  const { id } = task;
   // With a lesser answer it enters anew, and was inside all the time.
   if (!state.tasks.has(id)) state.tallies.residence.enter(state.now);
-  state.tasks.set(id, task);
+  state.tasks.add(task);
   if (task.wheelHandle < 0) state.wheel.add(task);
   task.isTold = false;
   enqueue(lane, task);

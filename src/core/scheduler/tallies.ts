@@ -25,7 +25,7 @@ export function tallyAssigned(state: SchedulerState, task: TaskRecord): void {
 export function tallyOutcome(state: SchedulerState, task: TaskRecord, outcome: Outcome): void {
   const { tally } = task.flow.classRecord;
   const { kind } = outcome;
-  if (task.spec.stage !== undefined) tallyStage(state, task, task.spec.stage);
+  if (task.stage !== null) tallyStage(state, task, task.stage);
   if (kind === 'served' || kind === 'degraded') tally.noteServed(task, state.now);
   else if (kind === 'cancelled') tally.cancelled += 1;
   else if ('reason' in outcome && (outcome.reason === 'wait-expired' || outcome.reason === 'node-timeout'))
@@ -64,7 +64,7 @@ export interface ServedAttempt {
 
 export function tallyServed(node: NodeRecord, task: TaskRecord, served: ServedAttempt): void {
   node.noteServed(served.workUs);
-  node.tallyPace(task.spec.model, Math.log(served.workedUs / served.workUs), served.inflight);
+  node.tallyPace(task.model, Math.log(served.workedUs / served.workUs), served.inflight);
   if (task.predictedUs > 0) node.notePrediction(Math.log(served.elapsedUs / task.predictedUs));
 }
 

@@ -183,7 +183,7 @@ function closingOf(
     (reason) => reason !== 'too-slow' && reason !== 'bulkhead',
   );
   // Its trial keeps others out.
-  if (closing.includes('breaker-open') && modelReturnsAt(node, task.spec.model) <= asking.now)
+  if (closing.includes('breaker-open') && modelReturnsAt(node, task.model) <= asking.now)
     closing.push('half-open-busy');
   const slots = node.slotsMax(state.config);
   let running: readonly TaskRecord[] = node.running;
@@ -206,7 +206,7 @@ function endOf(reason: IneligibleReason, node: NodeRecord, task: TaskRecord): Mo
     case 'suspect':
       return node.suspectUntil;
     case 'breaker-open':
-      return modelReturnsAt(node, task.spec.model);
+      return modelReturnsAt(node, task.model);
     case 'refused-recently':
       return node.refusedUntil;
     case 'reading-full':
