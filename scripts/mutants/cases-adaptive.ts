@@ -24,7 +24,7 @@ export const ADAPTIVE_CASES: readonly KnownCase[] = [
         edit(PATIENCE, 'return { firstByteUs: task.firstByteLimitUs,', 'return { firstByteUs: 0,'),
       ]),
       removal('the bound is learned from answers', 'a stream > that is silent before', [
-        edit(PATIENCE, '  state.timeouts.learn(done.kind, sample);\n', ''),
+        edit(PATIENCE, '  state.timeouts.learn(kind, sample);\n', ''),
       ]),
       removal('the first content of a stream has a bound', 'a stream > that is silent before', [
         edit(

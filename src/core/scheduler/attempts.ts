@@ -16,7 +16,7 @@ import {
 } from '../request/outcome.ts';
 import type { Usage } from '../request/task.ts';
 import { BROKEN_NODES_MAX, STRIKE_US } from '../retry/poison.ts';
-import { bookAttempt, bookDone, bookNotDone, bookService } from './book.ts';
+import { bookAttempt, bookDone, bookNotDone, bookService, type EndedAttempt } from './book.ts';
 import { modelAnswered, modelShut } from './breakers.ts';
 import { assign } from './assign.ts';
 import { dispatchLane, dispatchNode, hasRoom } from './dispatch.ts';
@@ -73,7 +73,8 @@ export function attemptEnded(state: SchedulerState, task: TaskRecord, result: At
   if (node === null) return;
   const elapsedUs = elapsedUsOf(state, task, node);
   const heir = task.givesWayTo;
-  if (result.kind !== 'ok' || task.isSettled) bookAttempt(state, task, { node, elapsedUs, result, heir });
+  const ended: EndedAttempt = { node, elapsedUs, result, heir };
+  if (result.kind !== 'ok' || task.isSettled) bookAttempt(state, task, ended);
   node.release(task, state.now);
   task.flow.running -= 1;
   task.flow.classRecord.tally.running -= 1;
@@ -82,12 +83,12 @@ export function attemptEnded(state: SchedulerState, task: TaskRecord, result: At
     task.givesWayTo = NOBODY;
     node.isGivingWay = false;
   }
-  const isCut = attemptTimed(state, { task, node, elapsedUs, result });
+  const isCut = attemptTimed(state, task, ended);
   if (!task.isSettled) state.counts.running -= 1;
   task.reservation?.note(result);
   switch (result.kind) {
     case 'ok':
-      succeeded(state, task, node, { elapsedUs, usage: result.usage });
+      succeeded(state, task, ended, result.usage);
       break;
     case 'declined':
       correct(task, task.workUs);
@@ -145,22 +146,22 @@ function stop(state: SchedulerState, task: TaskRecord, outcome: Outcome): void {
 function succeeded(
   state: SchedulerState,
   task: TaskRecord,
-  node: NodeRecord,
-  done: { readonly elapsedUs: DurationUs; readonly usage: Usage | undefined },
+  { node, elapsedUs }: EndedAttempt,
+  usage: Usage | undefined,
 ): void {
-  const { usage } = done;
   const actualUs =
     usage === undefined ? task.workUs : workModelOf(state, task.model).actual(usage, task.workUs);
   const inflight = node.meanInflight(task, state.now);
-  const ownUs = workedUs(task, done.elapsedUs);
+  const ownUs = workedUs(task, elapsedUs);
   // What was kept of the prompt is no work either: its saving would count twice.
   const doneUs = Math.max(1, actualUs - task.savedUs);
   node.learn(task.model, doneUs, ownUs, inflight);
-  tallyServed(node, task, { workUs: doneUs, workedUs: ownUs, elapsedUs: done.elapsedUs, inflight });
+  tallyServed(node, task, doneUs, elapsedUs);
+  node.tallyPace(task.model, Math.log(ownUs / doneUs), inflight);
   if (node.concurrency !== null) limitServed(state, node, { workUs: doneUs, elapsedUs: ownUs, inflight });
-  state.margin.observe(done.elapsedUs, task.predictedUs);
+  state.margin.observe(elapsedUs, task.predictedUs);
   if (!task.isSettled) {
-    bookService(state, task, done.elapsedUs);
+    bookService(state, task, elapsedUs);
     if (!task.isStream) bookDone(state, task);
     state.ledgers.waste.usefulUs += actualUs;
   }

@@ -18,6 +18,7 @@ import type { NodeRecord } from '../health/node-record.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { AttemptResult } from '../request/outcome.ts';
+import type { EndedAttempt } from './book.ts';
 import type { AttemptLimits } from './contract.ts';
 import type { SchedulerState } from './state.ts';
 
@@ -90,21 +91,15 @@ export function attemptLimits(state: SchedulerState, taskId: TaskId): AttemptLim
 export function firstByteTimed(state: SchedulerState, task: TaskRecord, node: NodeRecord): void {
   if (state.config.gates.timeouts === 'off') return;
   const elapsedUs = Math.max(1, state.now - (task.sentAt === 0 ? task.decidedAt : task.sentAt));
-  served(state, task, node, { kind: FIRST_BYTE, elapsedUs, workUs: task.deadlineWorkUs });
-}
-
-interface Ended {
-  readonly task: TaskRecord;
-  readonly node: NodeRecord;
-  readonly elapsedUs: DurationUs;
-  readonly result: AttemptResult;
+  served(state, task, FIRST_BYTE, { node, elapsedUs });
 }
 
 /** An attempt ended; before its permit is released. Tells whether it was cut at a learned bound. */
-export function attemptTimed(state: SchedulerState, { task, node, elapsedUs, result }: Ended): boolean {
+export function attemptTimed(state: SchedulerState, task: TaskRecord, ended: EndedAttempt): boolean {
+  const { node, elapsedUs, result } = ended;
   if (state.config.gates.timeouts === 'off') return false;
   if (result.kind === 'ok') {
-    if (!task.isStream) served(state, task, node, { kind: WHOLE, elapsedUs, workUs: task.workUs });
+    if (!task.isStream) served(state, task, WHOLE, ended);
     else streamServed(state, task, node, { elapsedUs, silenceUs: result.silenceUs ?? 0 });
     return false;
   }
@@ -115,23 +110,23 @@ export function attemptTimed(state: SchedulerState, { task, node, elapsedUs, res
   return cut(state, task, node, { kind: task.isStream ? FIRST_BYTE : WHOLE, elapsedUs });
 }
 
-interface Served {
-  readonly kind: WaitKind;
-  readonly elapsedUs: DurationUs;
-  readonly workUs: number;
-}
-
-function served(state: SchedulerState, task: TaskRecord, node: NodeRecord, done: Served): void {
+/** What the deadline bounds is done: the whole answer, or the first byte of a stream. */
+function served(
+  state: SchedulerState,
+  task: TaskRecord,
+  kind: WaitKind,
+  { node, elapsedUs }: Pick<EndedAttempt, 'node' | 'elapsedUs'>,
+): void {
   const limitUs = task.firstByteLimitUs;
   // Only in shadow can it be later than its bound.
-  if (limitUs > 0 && done.elapsedUs > limitUs) cut(state, task, node, done);
-  const isWithin = limitUs === 0 || done.elapsedUs * (1 << node.patience.stretch) <= limitUs;
+  if (limitUs > 0 && elapsedUs > limitUs) cut(state, task, node, { kind, elapsedUs });
+  const isWithin = limitUs === 0 || elapsedUs * (1 << node.patience.stretch) <= limitUs;
   node.patience.served(task.decidedAt, isWithin, state.now);
   const sample = sampleOf(state, task, node);
-  sample.workUs = done.workUs;
-  sample.elapsedUs = done.elapsedUs;
+  sample.workUs = task.deadlineWorkUs;
+  sample.elapsedUs = elapsedUs;
   sample.limitUs = limitUs;
-  state.timeouts.learn(done.kind, sample);
+  state.timeouts.learn(kind, sample);
 }
 
 function streamServed(

@@ -55,17 +55,9 @@ export function tallyExpired(lane: Lane, task: TaskRecord): void {
   if (lane.dispatches - task.passableUntil > FAIR_ROUNDS / weight) tally.overtaken += 1;
 }
 
-export interface ServedAttempt {
-  readonly workUs: RefUs;
-  readonly workedUs: DurationUs;
-  readonly elapsedUs: DurationUs;
-  readonly inflight: number;
-}
-
-export function tallyServed(node: NodeRecord, task: TaskRecord, served: ServedAttempt): void {
-  node.noteServed(served.workUs);
-  node.tallyPace(task.model, Math.log(served.workedUs / served.workUs), served.inflight);
-  if (task.predictedUs > 0) node.notePrediction(Math.log(served.elapsedUs / task.predictedUs));
+export function tallyServed(node: NodeRecord, task: TaskRecord, workUs: RefUs, elapsedUs: DurationUs): void {
+  node.noteServed(workUs);
+  if (task.predictedUs > 0) node.notePrediction(Math.log(elapsedUs / task.predictedUs));
 }
 
 /** Whether the task is a repeated request; asked once. */
