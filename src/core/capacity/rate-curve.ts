@@ -54,17 +54,15 @@ export class RateCurve {
     cells[at + RATE_MAX] = prior.rate * prior.span;
   }
 
-  get #soloTimeUs(): DurationUs {
-    return this.#cells[this.#at + SOLO_TIME_US] as number;
-  }
-
   get observations(): number {
     return this.#cells[this.#at + OBSERVATIONS] as number;
   }
 
   /** Rate of one task alone, or 0 before one was seen. */
   get soloRate(): Rate {
-    return this.#soloTimeUs > 0 ? (this.#cells[this.#at + SOLO_RATE] as number) : 0;
+    const cells = this.#cells;
+    const at = this.#at;
+    return (cells[at + SOLO_TIME_US] as number) > 0 ? (cells[at + SOLO_RATE] as number) : 0;
   }
 
   /** Rate of one task while `inflight` run, itself included. O(1) alone, O(octaves) beside others. */
@@ -76,7 +74,7 @@ export class RateCurve {
   /** Never faster beside others than alone: what says otherwise is noise, and would make a full node look best. */
   #workOut(octave: number): Rate {
     const rate = this.#nearest(octave);
-    return octave > 0 && this.#soloTimeUs > 0 ? Math.min(rate, this.soloRate) : rate;
+    return octave > 0 && this.soloRate > 0 ? Math.min(rate, this.soloRate) : rate;
   }
 
   #nearest(octave: number): Rate {
@@ -90,7 +88,9 @@ export class RateCurve {
   }
 
   #timeUs(octave: number): number {
-    return octave === 0 ? this.#soloTimeUs : (this.#beside?.[octave]?.timeUs ?? 0);
+    return octave === 0
+      ? (this.#cells[this.#at + SOLO_TIME_US] as number)
+      : (this.#beside?.[octave]?.timeUs ?? 0);
   }
 
   #workUs(octave: number): number {

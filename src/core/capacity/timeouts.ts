@@ -86,21 +86,23 @@ const WORK = 0;
 const TIME = 1;
 const RATE = 2;
 const COUNT = 3;
-const WIDTH = 4;
-const PACES: NumberRows = new NumberRows(WIDTH * INFLIGHT_OCTAVES);
+const PACE_WIDTH = 4;
+const PACES: NumberRows = new NumberRows(PACE_WIDTH);
 
 /**
  * What a node has established: the rate of all its tasks together, by octave of tasks in flight. Beyond a node's knee
  * that changes little inside an octave, where the rate of one task changes by half.
  */
 export class NodePace {
-  /** By octave. */
+  /** Of one task alone. */
   readonly #cells: Float64Array;
   readonly #at: number;
+  /** By octave, of tasks beside each other; made when a task first ran beside others. */
+  #beside: Float64Array | null = null;
   #fellAt: MonoUs = Number.NEGATIVE_INFINITY;
 
-  constructor() {
-    const { cells, at } = PACES.next();
+  /** It is given a row of zeros where its owner keeps more numbers beside it. */
+  constructor({ cells, at }: NumberRow = PACES.next()) {
     this.#cells = cells;
     this.#at = at;
   }
@@ -120,7 +122,7 @@ export class NodePace {
     for (let at = octave; at >= 0; at--) {
       if (this.#isEstablished(at)) return this.#cell(at, RATE) / inflight;
     }
-    for (let at = octave + 1; at < INFLIGHT_OCTAVES; at++) {
+    for (let at = octave + 1; this.#beside !== null && at < INFLIGHT_OCTAVES; at++) {
       if (this.#isEstablished(at)) return this.#cell(at, RATE) / 2 ** at;
     }
     return 0;
@@ -136,8 +138,9 @@ export class NodePace {
   /** `areAllSlower`: the model's nodes together are slower than established. */
   observe({ workUs, elapsedUs, inflight, now }: TimeSample, areAllSlower: boolean): void {
     const octave = inflightOctave(inflight);
-    const cells = this.#cells;
-    const at = this.#at + WIDTH * octave;
+    const cells =
+      octave === 0 ? this.#cells : (this.#beside ??= new Float64Array(PACE_WIDTH * INFLIGHT_OCTAVES));
+    const at = octave === 0 ? this.#at : PACE_WIDTH * octave;
     const work = (cells[at + WORK] as number) * DECAY + workUs * inflight;
     const time = (cells[at + TIME] as number) * DECAY + Math.max(1, elapsedUs);
     cells[at + WORK] = work;
@@ -156,17 +159,14 @@ export class NodePace {
   }
 
   #cell(octave: number, place: number): number {
-    return this.#cells[this.#at + WIDTH * octave + place] as number;
+    if (octave === 0) return this.#cells[this.#at + place] as number;
+    return this.#beside === null ? 0 : (this.#beside[PACE_WIDTH * octave + place] as number);
   }
 
   /** What was established counts no more: the node has served, only slower. */
   forget(): void {
-    for (let octave = 0; octave < INFLIGHT_OCTAVES; octave++) {
-      const at = this.#at + WIDTH * octave;
-      this.#cells[at + WORK] = 0;
-      this.#cells[at + TIME] = 0;
-      this.#cells[at + COUNT] = 0;
-    }
+    this.#cells.fill(0, this.#at, this.#at + PACE_WIDTH);
+    this.#beside = null;
   }
 
   /** All octaves fall together, by half per ten minutes, and no further than what is measured. */
@@ -174,28 +174,32 @@ export class NodePace {
     const sinceUs = Math.min(FALL_US_MAX, now - this.#fellAt);
     this.#fellAt = now;
     const part = Math.max(lowest, 2 ** (-sinceUs / GROWTH_WINDOW_US));
-    for (let octave = 0; octave < INFLIGHT_OCTAVES; octave++) {
-      const at = this.#at + WIDTH * octave + RATE;
-      this.#cells[at] = (this.#cells[at] as number) * part;
-    }
+    const alone = this.#at + RATE;
+    this.#cells[alone] = (this.#cells[alone] as number) * part;
+    const beside = this.#beside;
+    for (let at = PACE_WIDTH + RATE; beside !== null && at < beside.length; at += PACE_WIDTH)
+      beside[at] = (beside[at] as number) * part;
   }
 }
 
 const SERVED_AT = 0;
 const STRETCHED_AT = 1;
-const PATIENCES: NumberRows = new NumberRows(2);
+/** The pace of whole answers lies beside it, since whoever asks for the one asks for the other. */
+const WHOLE_PACE = 2;
+export const PATIENCE_WIDTH: number = 2 + PACE_WIDTH;
+const PATIENCES: NumberRows = new NumberRows(PATIENCE_WIDTH);
 
 /** What is known of one node's times. Made with the node; the tables inside on first use. */
 export class NodePatience {
   /** Of whole answers, and of first bytes. */
   #ofWhole: NodePace | undefined;
   #ofFirstByte: NodePace | undefined;
-  /** Cuts since it last served: each doubles the next bound. */
-  stretch = 0;
   readonly #cells: Float64Array;
   readonly #at: number;
+  /** Cuts since it last served: each doubles the next bound. */
+  stretch = 0;
 
-  /** It is given a row where its owner keeps more numbers beside it. */
+  /** It is given a row of zeros where its owner keeps more numbers beside it. */
   constructor({ cells, at }: NumberRow = PATIENCES.next()) {
     this.#cells = cells;
     this.#at = at;
@@ -217,7 +221,8 @@ export class NodePatience {
   }
 
   paceToLearn(kind: WaitKind): NodePace {
-    return kind === FIRST_BYTE ? (this.#ofFirstByte ??= new NodePace()) : (this.#ofWhole ??= new NodePace());
+    if (kind === FIRST_BYTE) return (this.#ofFirstByte ??= new NodePace());
+    return (this.#ofWhole ??= new NodePace({ cells: this.#cells, at: this.#at + WHOLE_PACE }));
   }
 
   /** A node was cut. What began before the last cut is the same silence. */

@@ -4,6 +4,8 @@
  */
 import { type NumberRow, NumberRows } from '../../base/number-rows.ts';
 import type { DurationUs, MonoUs, Rate, RefUs } from '../../base/units.ts';
+import { CURVE_WIDTH } from '../capacity/rate-curve.ts';
+import { PATIENCE_WIDTH } from '../capacity/timeouts.ts';
 import { NODE_TALLY_WIDTH, NodeTally } from '../signals/index.ts';
 
 const REFUSED_UNTIL = NODE_TALLY_WIDTH;
@@ -31,8 +33,9 @@ const SPARE_FROM = NODE_TALLY_WIDTH + 21;
 const SPARE_SLOTS = NODE_TALLY_WIDTH + 22;
 /** What others keep of the node, so that it lies beside what is read with it: its speed over all models, and its times. */
 const OVERALL = NODE_TALLY_WIDTH + 24;
-const PATIENCE = NODE_TALLY_WIDTH + 30;
-const ROWS: NumberRows = new NumberRows(NODE_TALLY_WIDTH + 32);
+const PATIENCE: number = OVERALL + CURVE_WIDTH;
+/** Whole cache lines. */
+const ROWS: NumberRows = new NumberRows(8 * Math.ceil((PATIENCE + PATIENCE_WIDTH) / 8));
 
 export class NodeNumbers extends NodeTally {
   constructor() {

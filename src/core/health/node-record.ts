@@ -38,8 +38,10 @@ const NO_RATES: Float64Array = new Float64Array(0);
 /** How strongly a node that has not proven itself is ranked down, fading with its successes (slow start). */
 const UNPROVEN_PENALTY = 0.25;
 
-/** Two cache lines: the rate curve, the pace score and the tally of one model on one node. */
-const ROWS: NumberRows = new NumberRows(CURVE_WIDTH + PACE_WIDTH + TALLY_WIDTH);
+/** The pace score and the tally of one model on one node in one cache line; in the next one its rate curve, where there is one. */
+const TALLY = PACE_WIDTH;
+const CURVE: number = TALLY + TALLY_WIDTH;
+const ROWS: NumberRows = new NumberRows(8 * Math.ceil((CURVE + CURVE_WIDTH) / 8));
 
 /** What is known of one model on one node: an end of a task asks for all of it, looks it up once, and finds its numbers in one row. */
 class ModelHere {
@@ -57,15 +59,15 @@ class ModelHere {
   constructor(model: string, node: NodeTally) {
     this.model = model;
     this.#row = ROWS.next();
-    this.tally = node.tallyFor(model, this.#from(CURVE_WIDTH + PACE_WIDTH));
+    this.tally = node.tallyFor(model, this.#from(TALLY));
   }
 
   beginCurve(prior: RatePrior): RateCurve {
-    return (this.curve = new RateCurve(prior, this.#row));
+    return (this.curve = new RateCurve(prior, this.#from(CURVE)));
   }
 
   beginPace(sharesSteps: boolean): PaceScore {
-    return (this.pace = new PaceScore(sharesSteps, this.#from(CURVE_WIDTH)));
+    return (this.pace = new PaceScore(sharesSteps, this.#row));
   }
 
   #from(place: number): NumberRow {

@@ -25,11 +25,8 @@ const COUNT = 1;
 const OCTAVE_WIDTH = 2;
 const VARIANCE = 2;
 const SCORE = 3;
-/** The pace that was asked about last, and how far below the usual one it lies. */
-const PACE_MIN = 4;
-const DISTANCE = 5;
-export const PACE_WIDTH = 6;
-const ROWS: NumberRows = new NumberRows(8);
+export const PACE_WIDTH = 4;
+const ROWS: NumberRows = new NumberRows(PACE_WIDTH);
 const LIMIT = 18;
 /** No single task tells more than this, however long it took. */
 const STEP_MAX = LIMIT / 3;
@@ -40,6 +37,17 @@ const VARIANCE_MIN = 0.0225;
 const VARIANCE_STEP = 0.02;
 /** Beyond so many spreads a task says nothing of the usual noise. */
 const SPREADS_MAX = 3;
+
+/** How far below the usual pace the one lies that was asked about last: all nodes are asked about the same one. */
+const ASKED = { paceMin: 1, distance: 0 };
+
+function distanceOf(paceMin: Ratio): number {
+  if (ASKED.paceMin !== paceMin) {
+    ASKED.paceMin = paceMin;
+    ASKED.distance = 2 * Math.log(1 / paceMin);
+  }
+  return ASKED.distance;
+}
 
 export class PaceScore {
   readonly #cells: Float64Array;
@@ -78,11 +86,7 @@ export class PaceScore {
     // Learned while nothing is suspected: whoever is slow for long must not become usual before it is found.
     const before = cells[row + SCORE] as number;
     const isUnsuspected = before === 0;
-    if (paceMin !== cells[row + PACE_MIN]) {
-      cells[row + PACE_MIN] = paceMin;
-      cells[row + DISTANCE] = 2 * Math.log(1 / paceMin);
-    }
-    const distance = cells[row + DISTANCE] as number;
+    const distance = distanceOf(paceMin);
     const step = (distance / (cells[row + VARIANCE] as number)) * (slower - distance / 2);
     const tellers = this.#sharesSteps ? Math.max(1, inflight) : 1;
     const score = Math.max(0, before + Math.min(STEP_MAX, step) / tellers);
