@@ -31,8 +31,11 @@ export class HeapSlot<T> {
   }
 }
 
-/** The heap for items that keep their handles themselves, so that nothing else is looked at to find their place. */
-export class HandleHeap<T> {
+/**
+ * Items lie in slots (`push`, `update`, `remove`), or keep their handles themselves, so that nothing else is looked at to find
+ * them (`insert`, `move`, `delete`). One class for both: what is compiled for heaps of two shapes looks at the shape at every step.
+ */
+export class KeyedHeap<T> {
   #size = 0;
   /** Keys by place: the least at 0, the children of place i at 2i + 1 and 2i + 2. */
   #keys = new Float64Array(CAPACITY_MIN);
@@ -77,11 +80,36 @@ export class HandleHeap<T> {
     return handle;
   }
 
+  /** Gives the member with the handle another key. O(log n). */
+  move(handle: number, key: number): void {
+    const place = this.#places[handle] as number;
+    if (this.#keys[place] !== key) this.#settle(handle, key, place);
+  }
+
   /** Takes out the item that has the handle; it has it no more. O(log n). */
   delete(handle: number, item: T): void {
     const place = this.#places[handle] as number;
     invariant(this.#items[handle] === item, 'Only a member of this heap can be removed');
     this.#takeOut(handle, place);
+  }
+
+  // The same for items in slots.
+  keyOf(slot: HeapSlot<T>): number {
+    return this.keyAt(slot.handle);
+  }
+
+  push(slot: HeapSlot<T>, key: number): void {
+    invariant(slot.handle === NO_HANDLE, 'A slot is in one heap at most');
+    slot.handle = this.insert(slot.item, slot.order, key);
+  }
+
+  remove(slot: HeapSlot<T>): void {
+    this.delete(slot.handle, slot.item);
+    slot.handle = NO_HANDLE;
+  }
+
+  update(slot: HeapSlot<T>, key: number): void {
+    this.move(slot.handle, key);
   }
 
   /** Takes out the item with the least key. Its slot is spent: for heaps whose owner keeps no slots. */
@@ -91,12 +119,6 @@ export class HandleHeap<T> {
     const item = this.#items[handle] as T;
     this.#takeOut(handle, 0);
     return item;
-  }
-
-  /** Gives the member with the handle another key. O(log n). */
-  move(handle: number, key: number): void {
-    const place = this.#places[handle] as number;
-    if (this.#keys[place] !== key) this.#settle(handle, key, place);
   }
 
   /** The members in order of their places. */
@@ -190,26 +212,5 @@ export class HandleHeap<T> {
     this.#orders = orders;
     this.#places = places;
     this.#handles = handles;
-  }
-}
-
-/** The heap for items in slots. */
-export class KeyedHeap<T> extends HandleHeap<T> {
-  keyOf(slot: HeapSlot<T>): number {
-    return this.keyAt(slot.handle);
-  }
-
-  push(slot: HeapSlot<T>, key: number): void {
-    invariant(slot.handle === NO_HANDLE, 'A slot is in one heap at most');
-    slot.handle = this.insert(slot.item, slot.order, key);
-  }
-
-  remove(slot: HeapSlot<T>): void {
-    this.delete(slot.handle, slot.item);
-    slot.handle = NO_HANDLE;
-  }
-
-  update(slot: HeapSlot<T>, key: number): void {
-    this.move(slot.handle, key);
   }
 }

@@ -6,7 +6,7 @@
  * ones by when they would complete a typical task. Looking at the top of each bucket costs O(buckets), whatever the
  * number of nodes. Nodes whose marks close them are in no pool's index at all.
  */
-import { HandleHeap, NO_HANDLE } from '../../base/keyed-heap.ts';
+import { KeyedHeap, NO_HANDLE } from '../../base/keyed-heap.ts';
 import { NumberRows } from '../../base/number-rows.ts';
 import type { MonoUs, Rate, RefUs } from '../../base/units.ts';
 import type { SchedulerConfig } from '../config/types.ts';
@@ -88,16 +88,16 @@ export class Seat {
 
 /** Seats that are alike in one respect: those with room, and the busy ones by when they would complete a typical task. */
 export interface SeatGroup {
-  readonly roomy: HandleHeap<Seat>;
-  readonly busy: HandleHeap<Seat>;
+  readonly roomy: KeyedHeap<Seat>;
+  readonly busy: KeyedHeap<Seat>;
   /** The seat's handle in these heaps. */
   handleOf(seat: Seat): number;
 }
 
 /** Seats of nodes that have the same model loaded. */
 class Residents implements SeatGroup {
-  readonly roomy: HandleHeap<Seat> = new HandleHeap<Seat>();
-  readonly busy: HandleHeap<Seat> = new HandleHeap<Seat>();
+  readonly roomy: KeyedHeap<Seat> = new KeyedHeap<Seat>();
+  readonly busy: KeyedHeap<Seat> = new KeyedHeap<Seat>();
 
   handleOf(seat: Seat): number {
     return seat.home;
@@ -109,8 +109,8 @@ export class Bucket implements SeatGroup {
   /** Seats in this bucket have at least this speed, and less than the next one. */
   readonly speedMin: Rate;
   readonly speedMax: Rate;
-  readonly roomy: HandleHeap<Seat> = new HandleHeap<Seat>();
-  readonly busy: HandleHeap<Seat> = new HandleHeap<Seat>();
+  readonly roomy: KeyedHeap<Seat> = new KeyedHeap<Seat>();
+  readonly busy: KeyedHeap<Seat> = new KeyedHeap<Seat>();
   constructor(index: number) {
     this.index = index;
     this.speedMin = EDGES[index] as number;
@@ -148,8 +148,8 @@ export class Pool {
   /** Buckets that were ever used, the fastest first. */
   readonly buckets: Bucket[] = [];
   /** By the bounds of their speed: who becomes slower moves when it comes to the top, since nearly none ever does. */
-  readonly #bySpeed: HandleHeap<Seat> = new HandleHeap<Seat>();
-  readonly #byTurn: HandleHeap<Seat> = new HandleHeap<Seat>();
+  readonly #bySpeed: KeyedHeap<Seat> = new KeyedHeap<Seat>();
+  readonly #byTurn: KeyedHeap<Seat> = new KeyedHeap<Seat>();
   /** By loaded model, of those that the pool offers; empty where loading costs nothing. */
   readonly #residents: Map<string, Residents> = new Map();
   #capacityMicro = 0;

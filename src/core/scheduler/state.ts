@@ -2,7 +2,7 @@
  * The scheduler's state, shared by the modules that each hold one part of its rules. Nothing outside this folder
  * sees it; `dump` and the views describe it.
  */
-import { HandleHeap } from '../../base/keyed-heap.ts';
+import { KeyedHeap } from '../../base/keyed-heap.ts';
 import { createPrng, type Prng } from '../../base/prng.ts';
 import type { MonoUs, TenantId } from '../../base/units.ts';
 import { Gates } from '../admission/gates.ts';
@@ -83,7 +83,7 @@ export interface SchedulerState {
   readonly counts: Counts;
   readonly tallies: Tallies;
   /** Next instant at which a node's marks must be looked at. */
-  readonly nodeTimers: HandleHeap<NodeRecord>;
+  readonly nodeTimers: KeyedHeap<NodeRecord>;
   readonly margin: PredictionMargin;
   readonly ledgers: Ledgers;
   readonly gates: Gates;
@@ -151,7 +151,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
       running: 0,
     },
     tallies: new Tallies(),
-    nodeTimers: new HandleHeap(),
+    nodeTimers: new KeyedHeap(),
     margin: new PredictionMargin(),
     ledgers: { refusals: fleet.refusals, eta: new EtaLedger(), waste: new WasteLedger() },
     gates: new Gates(config.gates),
