@@ -121,7 +121,7 @@ function take(held: Holding, task: TaskRecord): void {
 function lowestFlowOf(classes: readonly ClassRecord[], tenant: TenantId): Flow | undefined {
   for (let index = classes.length - 1; index >= 0; index--) {
     const flow = classes[index]?.flows.get(tenant);
-    if (flow !== undefined && flow.queued.tasks > 0) return flow;
+    if (flow !== undefined && flow.queuedTasks > 0) return flow;
   }
   return undefined;
 }
@@ -131,7 +131,7 @@ function heaviestOfLowest(classes: readonly ClassRecord[]): Flow | undefined {
 }
 
 function isHeaviest(arrival: TaskRecord, heaviest: Flow): boolean {
-  return arrival.flow === heaviest || arrival.flow.queued.workUs + arrival.workUs > heaviest.queued.workUs;
+  return arrival.flow === heaviest || arrival.flow.queuedUs + arrival.workUs > heaviest.queuedUs;
 }
 
 function isOver(held: Holding, arrival: TaskRecord, bounds: BoundsConfig, share: number): boolean {

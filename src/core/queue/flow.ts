@@ -8,7 +8,7 @@
  */
 import { ByNumber } from '../../base/by-number.ts';
 import { HeapSlot, KeyedHeap } from '../../base/keyed-heap.ts';
-import { NumberRows } from '../../base/number-rows.ts';
+import { type NumberRow, NumberRows } from '../../base/number-rows.ts';
 import type { Bytes, ModelId, MonoUs, RefUs, TenantId } from '../../base/units.ts';
 import type { ClassConfig } from '../config/types.ts';
 import { ClassTally } from '../signals/index.ts';
@@ -19,6 +19,17 @@ import { ModelQueue } from './model-queue.ts';
 import type { TaskRecord } from './task-record.ts';
 
 const COUNTERS: NumberRows = new NumberRows(2);
+
+/** A flow's numbers. */
+const QUEUED_TASKS = 0;
+const QUEUED_US = 1;
+const QUEUED_BYTES = 2;
+const TOLD_US = 3;
+const COUNTER = 4;
+const FLOWS: NumberRows = new NumberRows(8);
+
+/** A counter's. */
+const SERVED = 0;
 const CREDIT = 1;
 
 /** A counter of served work over weight. Only grows: what was charged too much is a credit on the next charge. */
@@ -27,14 +38,14 @@ export class ServedCounter {
   readonly #cells: Float64Array;
   readonly #at: number;
 
-  constructor() {
-    const { cells, at } = COUNTERS.next();
+  /** It is given a row of zeros where its owner keeps more numbers beside it. */
+  constructor({ cells, at }: NumberRow = COUNTERS.next()) {
     this.#cells = cells;
     this.#at = at;
   }
 
   get served(): number {
-    return this.#cells[this.#at] as number;
+    return this.#cells[this.#at + SERVED] as number;
   }
 
   charge(work: RefUs, weight: number): void {
@@ -43,7 +54,7 @@ export class ServedCounter {
     const due = work / weight;
     const covered = Math.min(due, cells[at + CREDIT] as number);
     cells[at + CREDIT] = (cells[at + CREDIT] as number) - covered;
-    cells[at] = (cells[at] as number) + (due - covered);
+    cells[at + SERVED] = (cells[at + SERVED] as number) + (due - covered);
   }
 
   refund(work: RefUs, weight: number): void {
@@ -55,9 +66,21 @@ export class ServedCounter {
 /** One counter per domain, made on first use. At most one per model. */
 export class ServedCounters {
   readonly #byDomain: ServedCounter[] = [];
+  #row: NumberRow | undefined;
+
+  /** The row is for the first one: most have no other. */
+  constructor(row?: NumberRow) {
+    this.#row = row;
+  }
 
   of(domain: number): ServedCounter {
-    return (this.#byDomain[domain] ??= new ServedCounter());
+    return (this.#byDomain[domain] ??= this.#first());
+  }
+
+  #first(): ServedCounter {
+    const row = this.#row;
+    this.#row = undefined;
+    return new ServedCounter(row);
   }
 
   get total(): number {
@@ -125,16 +148,10 @@ export class ClassRecord {
     for (;;) {
       const top = this.victims.peek();
       if (top === undefined) return undefined;
-      const { queued } = top;
-      if (queued.tasks === 0) this.forgetVictim(top);
-      else if (this.victims.leastKey === -queued.workUs) return top;
-      else this.victims.update(top.slot, -queued.workUs);
+      if (top.queuedTasks === 0) top.leaveVictims();
+      else if (this.victims.leastKey === -top.queuedUs) return top;
+      else top.tellVictims();
     }
-  }
-
-  /** A flow without queued tasks is none to take one from. */
-  forgetVictim(flow: Flow): void {
-    if (flow.slot.isInHeap) this.victims.remove(flow.slot);
   }
 }
 
@@ -152,8 +169,7 @@ export class Flow extends Arrivals {
   readonly tenant: TenantId;
   readonly order: number;
   weight: number;
-  readonly counters: ServedCounters = new ServedCounters();
-  readonly queued: Holding = { tasks: 0, workUs: 0, bytes: 0 };
+  readonly counters: ServedCounters;
   /** What the tenant has queued in all classes together; shared by its flows. */
   readonly tenantQueued: Holding;
   running = 0;
@@ -163,9 +179,16 @@ export class Flow extends Arrivals {
   #lastLaneFlow: LaneFlow | undefined;
   /** Place among the flows of the class by queued work. */
   readonly slot: HeapSlot<Flow>;
+  /** What it has queued, what of it the class was told, and its first counter: all that a task changes as it comes and goes. */
+  readonly #cells: Float64Array;
+  readonly #at: number;
 
   constructor(classRecord: ClassRecord, owner: FlowOwner) {
     super(classRecord.arrivals, IN_FLOW);
+    const { cells, at } = FLOWS.next();
+    this.#cells = cells;
+    this.#at = at;
+    this.counters = new ServedCounters({ cells, at: at + COUNTER });
     this.classRecord = classRecord;
     this.tenant = owner.tenant;
     this.weight = owner.weight;
@@ -174,23 +197,59 @@ export class Flow extends Arrivals {
     this.slot = new HeapSlot<Flow>(this, owner.order);
   }
 
+  get queuedTasks(): number {
+    return this.#cells[this.#at + QUEUED_TASKS] as number;
+  }
+
+  get queuedUs(): RefUs {
+    return this.#cells[this.#at + QUEUED_US] as number;
+  }
+
+  /** All of it together, as it is now. */
+  get queued(): Holding {
+    const bytes = this.#cells[this.#at + QUEUED_BYTES] as number;
+    return { tasks: this.queuedTasks, workUs: this.queuedUs, bytes };
+  }
+
   /** Books a task as queued. O(log flows), O(1) while the flow has had as much queued before. */
   enter(task: TaskRecord): void {
     this.classRecord.arrivals.enter(task);
     this.link(task);
-    book(this.queued, task, 1);
+    this.#book(task, 1);
     book(this.classRecord.queued, task, 1);
     book(this.tenantQueued, task, 1);
     this.classRecord.queueOf(task.model, task.modelNumber).enter(task);
-    const victims = this.classRecord.victims;
-    if (!this.slot.isInHeap) victims.push(this.slot, -this.queued.workUs);
-    else if (victims.keyOf(this.slot) > -this.queued.workUs) victims.update(this.slot, -this.queued.workUs);
+    // What was told is at hand, beside the rest; the place in the heap is not.
+    if (this.queuedUs > (this.#cells[this.#at + TOLD_US] as number)) this.tellVictims();
+  }
+
+  /** Tells its class how much it has queued now. O(log flows). */
+  tellVictims(): void {
+    const { victims } = this.classRecord;
+    const { queuedUs } = this;
+    this.#cells[this.#at + TOLD_US] = queuedUs;
+    if (this.slot.isInHeap) victims.update(this.slot, -queuedUs);
+    else victims.push(this.slot, -queuedUs);
+  }
+
+  /** A flow without queued tasks is none to take one from. */
+  leaveVictims(): void {
+    this.#cells[this.#at + TOLD_US] = 0;
+    if (this.slot.isInHeap) this.classRecord.victims.remove(this.slot);
+  }
+
+  #book(task: TaskRecord, sign: 1 | -1): void {
+    const cells = this.#cells;
+    const at = this.#at;
+    cells[at + QUEUED_TASKS] = (cells[at + QUEUED_TASKS] as number) + sign;
+    cells[at + QUEUED_US] = (cells[at + QUEUED_US] as number) + sign * task.workUs;
+    cells[at + QUEUED_BYTES] = (cells[at + QUEUED_BYTES] as number) + sign * task.bytes;
   }
 
   /** Books a task as no longer queued. O(1). */
   leave(task: TaskRecord): void {
     this.unlink(task);
-    book(this.queued, task, -1);
+    this.#book(task, -1);
     book(this.classRecord.queued, task, -1);
     book(this.tenantQueued, task, -1);
     task.modelQueue?.leave(task);
@@ -215,7 +274,7 @@ export class Flow extends Arrivals {
   }
 
   get isIdle(): boolean {
-    return this.queued.tasks === 0 && this.running === 0;
+    return this.queuedTasks === 0 && this.running === 0;
   }
 }
 

@@ -176,9 +176,9 @@ function queueView(state: SchedulerState, now: MonoUs): QueueView {
 function tenantGroups(state: SchedulerState, now: MonoUs): ReadonlyMap<string, Group> {
   const groups = new Map<string, Group>();
   for (const { victims } of state.classes) {
-    for (const { tenant, tenantQueued, queued } of victims) {
+    for (const { tenant, tenantQueued, queuedTasks } of victims) {
       if (groups.size === TENANTS_SHOWN_MAX) break;
-      if (queued.tasks === 0 || groups.has(tenant)) continue;
+      if (queuedTasks === 0 || groups.has(tenant)) continue;
       const { tasks, workUs } = tenantQueued;
       groups.set(tenant, {
         depth: tasks,

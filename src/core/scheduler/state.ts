@@ -248,7 +248,7 @@ function tenantHolding(state: SchedulerState, tenant: TenantId): Holding {
 function forgetIdleFlows(record: ClassRecord): void {
   for (const [tenant, flow] of record.flows) {
     if (!flow.isIdle) continue;
-    record.forgetVictim(flow);
+    flow.leaveVictims();
     record.flows.delete(tenant);
   }
 }
