@@ -24,54 +24,22 @@ export const NOBODY: TaskId = -1;
 export const ETA_US_MAX: DurationUs = 2 ** 30 - 1;
 
 export class TaskRecord extends TaskNumbers {
-  /** By what the lane knows it among those of its flow and size, or -1 (see deadline-heap.ts). */
-  queueHandle = -1;
-  /** By what its class knows it in the orders of arrival, or -1 (see arrivals.ts). */
-  arrivalHandle = -1;
-  /** Those of its class and model, while it waits. */
-  modelQueue: ModelQueue | null = null;
-  /** By what the deadline wheel knows it, or -1 outside (see deadline-wheel.ts). */
-  wheelHandle = -1;
-
-  /** As it runs: a lesser one than was submitted once an alternative was taken. */
-  spec: TaskSpec;
-  /** The spec's: what is asked again when the task is placed and when it ends, by when the spec has left the cache. */
+  // Eight fields or so share a cache line, and an engine lays them as they stand here. First what the end of an attempt asks for:
+  // by then most tasks have left the cache.
+  /** The spec's, as are `model`, `stage` and `bytes`: asked again when the task is placed and when it ends. */
   id: TaskId;
   model: ModelId;
-  bytes: Bytes;
-  stage: TaskStage | null = null;
-  /** How its prompt begins, or null. */
-  prefix: TaskPrefix | null = null;
-  /** Index of the alternative that stands in, or -1; those before it were taken or passed over. */
-  alternative = -1;
   /** The fleet's number of its model, or -1. */
   modelNumber = -1;
   flow: Flow;
-  /** Whether it is a repeated request, once that was asked. */
-  standing: Standing | null = null;
-  /** The spec's, once it was worked out. */
-  knownFingerprint: string | null = null;
-
-  /** The overload ladder of its model; null while there is none. */
-  ladder: ModelLadder | null = null;
-
+  /** By what the deadline wheel knows it, or -1 outside (see deadline-wheel.ts). */
+  wheelHandle = -1;
   /** The queue that it waits in. */
   lane: Lane | null = null;
-  laneFlow: LaneFlow | null = null;
-  octave: Octave | null = null;
-  /** The busy node that this waiting task expects to take. */
-  reservedNode: NodeRecord | null = null;
-
-  /** The attempt under way, and the nodes that failed before. */
+  /** The attempt under way. */
   node: NodeRecord | null = null;
   runningIndex = -1;
   attempts = 0;
-  triedNodes: NodeId[] | null = null;
-  /** Twice the speed class of the fastest node that was free while it waited and was none for it, and 1 more if it was late there; 0 when none was. */
-  speedFloor = 0;
-  brokenNodes = 0;
-  /** The task for which it is asked to give its place, while its abort is under way; once in its life. */
-  givesWayTo: TaskId = NOBODY;
   /** In-flight tasks of the node when this one started. */
   startInflight = 0;
   /** Part of the predicted time in which the node loads its model. */
@@ -81,20 +49,54 @@ export class TaskRecord extends TaskNumbers {
   awaitedBeforeUs: RefUs = 0;
   /** From submission until what its deadline bounds is done, as predicted when it was let in; at most `ETA_US_MAX`. */
   etaUs: DurationUs = 0;
+  /** The task for which it is asked to give its place, while its abort is under way; once in its life. */
+  givesWayTo: TaskId = NOBODY;
+  brokenNodes = 0;
   /** The counters that were charged for it, and are corrected at its end. */
   classCounter: ServedCounter | null = null;
   flowCounter: ServedCounter | null = null;
-
   /** What it holds of limits; null when nothing limits it, and once it has left. */
   reservation: Reservation | null = null;
+  /** The overload ladder of its model; null while there is none. */
+  ladder: ModelLadder | null = null;
+  /** Index of the alternative that stands in, or -1; those before it were taken or passed over. */
+  alternative = -1;
+  stage: TaskStage | null = null;
+
+  // What is asked for while it waits, and when it is placed.
+  bytes: Bytes;
+  /** By what its class knows it in the orders of arrival, or -1 (see arrivals.ts). */
+  arrivalHandle = -1;
+  /** Those of its class and model, while it waits. */
+  modelQueue: ModelQueue | null = null;
+  /** By what the lane knows it among those of its flow and size, or -1 (see deadline-heap.ts). */
+  queueHandle = -1;
+  laneFlow: LaneFlow | null = null;
+  octave: Octave | null = null;
+  /** The busy node that this waiting task expects to take. */
+  reservedNode: NodeRecord | null = null;
+  /** The nodes that failed before. */
+  triedNodes: NodeId[] | null = null;
+  /** Twice the speed class of the fastest node that was free while it waited and was none for it, and 1 more if it was late there; 0 when none was. */
+  speedFloor = 0;
+  /** How its prompt begins, or null. */
+  prefix: TaskPrefix | null = null;
+
+  // What is asked for when it is submitted, and when it fails.
+  /** As it runs: a lesser one than was submitted once an alternative was taken. */
+  spec: TaskSpec;
+  /** Whether it is a repeated request, once that was asked. */
+  standing: Standing | null = null;
+  /** The spec's, once it was worked out. */
+  knownFingerprint: string | null = null;
 
   constructor(spec: TaskSpec, flow: Flow, now: MonoUs) {
     super();
-    this.spec = spec;
     this.id = spec.id;
     this.model = spec.model;
     this.bytes = spec.bytes;
     this.flow = flow;
+    this.spec = spec;
     this.#begin(spec, flow, now);
   }
 
