@@ -152,6 +152,8 @@ export class Pool {
   readonly #byTurn: KeyedHeap<Seat> = new KeyedHeap<Seat>();
   /** By loaded model, of those that the pool offers; empty where loading costs nothing. */
   readonly #residents: Map<string, Residents> = new Map();
+  /** Summed rate of the open nodes at full use; in whole millionths, so that sums of it stay exact. */
+  capacity: Rate = 0;
   #capacityMicro = 0;
   #openSlots = 0;
 
@@ -162,11 +164,6 @@ export class Pool {
     this.soleModel = models.length === 1 ? (models[0] as string) : null;
     this.zone = node.spec.labels['zone'] ?? '';
     this.group = node.group;
-  }
-
-  /** Summed rate of the open nodes at full use. */
-  get capacity(): Rate {
-    return this.#capacityMicro / 1_000_000;
   }
 
   /** Tasks that the open nodes take at once. */
@@ -239,8 +236,7 @@ export class Pool {
     if (seat.isIndexed) this.#bySpeed.delete(seat.bySpeed, seat);
     seat.bySpeed = NO_HANDLE;
     this.#leaveTurn(seat);
-    this.#capacityMicro -= seat.capacityMicro;
-    seat.capacityMicro = 0;
+    this.#countCapacity(seat, 0);
     this.#openSlots -= seat.slots;
     seat.slots = 0;
   }
@@ -284,9 +280,13 @@ export class Pool {
     seat.slots = slotsNow;
     if (seat.isIndexed && seat.speed === soloRate && slotsNow === 1) return;
     this.#order(seat, soloRate);
-    const capacityMicro = Math.round(seat.node.capacity(config) * 1_000_000);
+    this.#countCapacity(seat, Math.round(seat.node.capacity(config) * 1_000_000));
+  }
+
+  #countCapacity(seat: Seat, capacityMicro: number): void {
     this.#capacityMicro += capacityMicro - seat.capacityMicro;
     seat.capacityMicro = capacityMicro;
+    this.capacity = this.#capacityMicro / 1_000_000;
   }
 
   #order(seat: Seat, speed: Rate): void {

@@ -176,8 +176,19 @@ export class LaneFlow {
     this.add(task);
   }
 
+  /** Steps over an octave in the scan under way. */
+  close(octave: Octave): void {
+    octave.isClosed = true;
+    this.isSpent = false;
+    for (let index = 0; index < this.#octavesInUse; index++) {
+      if (!(this.#octaves[index] as Octave).isClosed) return;
+    }
+    this.isSpent = true;
+  }
+
   /** Steps over everything, or over nothing any more, in the scan under way. */
   setClosed(isClosed: boolean): void {
+    this.isSpent = isClosed;
     for (let index = 0; index < this.#octavesInUse; index++)
       (this.#octaves[index] as Octave).isClosed = isClosed;
   }

@@ -175,18 +175,19 @@ export class Lane {
 
   /** The next task in fair order that the current scan has not held, or null. */
   next(): TaskRecord | null {
-    let best: LaneClass | null = null;
-    let bestFlow: LaneFlow | undefined;
+    let best: LaneFlow | null = null;
+    let bestTag = Number.POSITIVE_INFINITY;
     for (const laneClass of this.classes) {
       if (laneClass.tasks === 0) continue;
-      if (best === null || laneClass.tag < best.tag) {
+      const { tag } = laneClass;
+      if (tag < bestTag) {
         const laneFlow = laneClass.leastFlow();
         if (laneFlow === undefined) continue;
-        best = laneClass;
-        bestFlow = laneFlow;
+        best = laneFlow;
+        bestTag = tag;
       }
     }
-    return bestFlow === undefined ? null : bestFlow.head();
+    return best === null ? null : best.head();
   }
 
   /**
@@ -197,10 +198,9 @@ export class Lane {
     const laneFlow = task.laneFlow as LaneFlow;
     const { flow, laneClass } = laneFlow;
     this.#touch(laneFlow);
-    (task.octave as Octave).isClosed = true;
+    laneFlow.close(task.octave as Octave);
     laneFlow.scanned += task.workUs / flow.weight;
     laneClass.scanned += task.workUs / laneClass.classRecord.weight;
-    laneFlow.isSpent = laneFlow.head() === null;
   }
 
   /** Steps over all that the task's flow has here, for the rest of this scan, without counting it as served. */
@@ -208,7 +208,6 @@ export class Lane {
     const laneFlow = task.laneFlow as LaneFlow;
     this.#touch(laneFlow);
     laneFlow.setClosed(true);
-    laneFlow.isSpent = true;
   }
 
   #touch(laneFlow: LaneFlow): void {
@@ -230,7 +229,6 @@ export class Lane {
       const laneFlow = this.#touched[index] as LaneFlow;
       laneFlow.scanned = 0;
       laneFlow.isTouched = false;
-      laneFlow.isSpent = false;
       laneFlow.setClosed(false);
       laneFlow.laneClass.scanned = 0;
       if (laneFlow.slot.isInHeap) laneFlow.laneClass.flows.update(laneFlow.slot, laneFlow.tag);
