@@ -23,6 +23,8 @@ import type { PrefixIndex } from './prefix-index.ts';
 
 /** A swap is priced above its time: it also costs the next task of the model that leaves. */
 const SWAP_PRICE = 2;
+/** By less than that two ways to work out one time differ. */
+const ROUNDING_US = 1;
 /** Seats of one bucket that are compared: the order inside is for typical work. A retry that avoids nodes needs more. */
 const TIES_MAX = 3;
 const TIES_WITH_EXCLUSIONS_MAX = 16;
@@ -178,19 +180,22 @@ export function choose(pools: readonly Pool[], task: TaskRecord, context: Choose
       if (residents.busy.size > 0) considerBusy(residents, task, context, out);
       if (residents.roomy.size > 0) considerRoomy(residents, task, context, out);
     }
+    const isRankedByRate = task.prefix === null && !pool.mixesModels;
     let isTooSlow = false;
     for (let index = 0; index < buckets.length; index++) {
       const bucket = buckets[index] as Bucket;
       const isRoomy = bucket.roomy.size > 0;
-      // The bucket before it was too slow already, and nothing has changed since.
-      if (isTooSlow && !isRoomy) continue;
+      const isBusy = bucket.busy.size > 0;
+      // Where the bucket before it was too slow already, so is this one.
+      if (!isRoomy && (isTooSlow || !isBusy)) continue;
       // No node of this bucket or a slower one can beat that, even at the rate of its best model and without a swap.
       const bestCaseUs = workUs / (bucket.speedMax * modelSpread);
       isTooSlow = now + bestCaseUs >= earliest(out);
       if (isTooSlow && out.roomy !== null && bestCaseUs > tieUs(context, out)) break;
-      if (!isTooSlow && bucket.busy.size > 0) considerBusy(bucket, task, context, out);
-      if (!isRoomy) continue;
+      if (!isTooSlow && isBusy) considerBusy(bucket, task, context, out);
+      if (!isRoomy || (isRankedByRate && isPastTies(bucket, workUs, context, out))) continue;
       considerRoomy(bucket, task, context, out);
+      // A tie may have been won by a slower node, so that a busy one can win again.
       isTooSlow = false;
     }
   }
@@ -244,6 +249,14 @@ function considerInTime({ roomy }: SeatGroup, leftUs: DurationUs, { task, contex
 /** Up to which time a node with room still ties with the best one. */
 function tieUs(context: ChooseContext, choice: Choice): DurationUs {
   return (choice.roomyDoneAt - context.now) * (1 + context.config.placement.nearTieRatio);
+}
+
+/**
+ * Whether even the first with room loses to the best one, told by the rank at which it lies, without a look at the node. Only
+ * where nothing but its rate makes a node sooner than another.
+ */
+function isPastTies({ roomy }: SeatGroup, workUs: RefUs, context: ChooseContext, choice: Choice): boolean {
+  return choice.roomy !== null && workUs / -roomy.leastKey > tieUs(context, choice) + ROUNDING_US;
 }
 
 function earliest(choice: Choice): MonoUs {
