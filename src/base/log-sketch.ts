@@ -68,9 +68,10 @@ export class LogSketch {
 
   #halve(): void {
     this.#total = 0;
-    for (const [bucket, count] of this.#counts.entries()) {
-      this.#counts[bucket] = count >> 1;
-      this.#total += count >> 1;
+    for (let bucket = 0; bucket < BUCKETS; bucket++) {
+      const half = (this.#counts[bucket] as number) >> 1;
+      this.#counts[bucket] = half;
+      this.#total += half;
     }
   }
 }

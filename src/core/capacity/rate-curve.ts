@@ -67,8 +67,10 @@ export class RateCurve {
 
   /** Rate of one task while `inflight` run, itself included. O(1) alone, O(octaves) beside others. */
   perTask(inflight: number): Rate {
-    const { soloRate } = this;
-    return inflight <= 1 && soloRate > 0 ? soloRate : this.#workOut(inflightOctave(inflight));
+    // As `soloRate`, without a call: a number that a call returns is an object.
+    if (inflight <= 1 && (this.#cells[this.#at + SOLO_TIME_US] as number) > 0)
+      return this.#cells[this.#at + SOLO_RATE] as number;
+    return this.#workOut(inflightOctave(inflight));
   }
 
   /** Never faster beside others than alone: what says otherwise is noise, and would make a full node look best. */
