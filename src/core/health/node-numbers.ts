@@ -1,6 +1,7 @@
 /**
- * The numbers of a node in a row, in the order in which they are used: what placement reads of a node that it compares lies
- * in one cache line, what a start and an end change in the next one. Each is read and written by its name.
+ * The numbers of a node in a row, by their use: first its tally, then a cache line of what placement reads of a node that it
+ * compares, one of what a start and an end change, and at the end what its curve and its patience keep there. Each is read and
+ * written by its name.
  */
 import { type NumberRow, NumberRows } from '../../base/number-rows.ts';
 import type { DurationUs, MonoUs, Rate, RefUs } from '../../base/units.ts';
