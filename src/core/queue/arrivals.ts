@@ -15,10 +15,12 @@ const NONE = -1;
 const CAPACITY_MIN = 16;
 const WIDTH = 4;
 
-/** Where in a row the links of each order are: to the older one, and behind it to the newer one. */
+/** Where in a row the links of each order begin, and which is which. */
 export const IN_FLOW = 0;
 export const OF_MODEL = 2;
 type Order = typeof IN_FLOW | typeof OF_MODEL;
+const OLDER = 0;
+const NEWER = 1;
 
 /** The rows of all orders of a class, by handle. Grows with the tasks that wait at once, and keeps that size. */
 export class ArrivalRows {
@@ -33,7 +35,7 @@ export class ArrivalRows {
 
   enter(task: TaskRecord): void {
     const handle = this.#spare === NONE ? this.#newHandle() : this.#spare;
-    this.#spare = this.older(handle, IN_FLOW);
+    this.#spare = this.#links[WIDTH * handle] as number;
     this.#tasks[handle] = task;
     task.arrivalHandle = handle;
   }
@@ -46,20 +48,9 @@ export class ArrivalRows {
     task.arrivalHandle = NONE;
   }
 
-  older(handle: number, order: Order): number {
-    return this.#links[WIDTH * handle + order] as number;
-  }
-
-  newer(handle: number, order: Order): number {
-    return this.#links[WIDTH * handle + order + 1] as number;
-  }
-
-  setOlder(handle: number, order: Order, older: number): void {
-    this.#links[WIDTH * handle + order] = older;
-  }
-
-  setNewer(handle: number, order: Order, newer: number): void {
-    this.#links[WIDTH * handle + order + 1] = newer;
+  /** The numbers of all rows, until another task enters. */
+  get links(): Int32Array {
+    return this.#links;
   }
 
   #newHandle(): number {
@@ -96,44 +87,50 @@ export class Arrivals {
 
   /** The next one that came before. */
   olderThan(task: TaskRecord): TaskRecord | null {
-    return this.#rows.task(this.#rows.older(task.arrivalHandle, this.#order));
+    return this.#rows.task(this.#rows.links[this.#at(task.arrivalHandle) + OLDER] as number);
   }
 
   /** The next one that came after. */
   newerThan(task: TaskRecord): TaskRecord | null {
-    return this.#rows.task(this.#rows.newer(task.arrivalHandle, this.#order));
+    return this.#rows.task(this.#rows.links[this.#at(task.arrivalHandle) + NEWER] as number);
   }
 
   protected link(task: TaskRecord): void {
-    const rows = this.#rows;
-    const order = this.#order;
+    const { links } = this.#rows;
     const handle = task.arrivalHandle;
+    const at = this.#at(handle);
     const older = task.gaveWay ? this.#placeOf(task) : this.#newest;
-    const newer = older === NONE ? this.#oldest : rows.newer(older, order);
-    rows.setOlder(handle, order, older);
-    rows.setNewer(handle, order, newer);
+    const newer = older === NONE ? this.#oldest : (links[this.#at(older) + NEWER] as number);
+    links[at + OLDER] = older;
+    links[at + NEWER] = newer;
     if (older === NONE) this.#oldest = handle;
-    else rows.setNewer(older, order, handle);
+    else links[this.#at(older) + NEWER] = handle;
     if (newer === NONE) this.#newest = handle;
-    else rows.setOlder(newer, order, handle);
+    else links[this.#at(newer) + OLDER] = handle;
   }
 
   protected unlink(task: TaskRecord): void {
-    const rows = this.#rows;
-    const order = this.#order;
-    const older = rows.older(task.arrivalHandle, order);
-    const newer = rows.newer(task.arrivalHandle, order);
+    const { links } = this.#rows;
+    const at = this.#at(task.arrivalHandle);
+    const older = links[at + OLDER] as number;
+    const newer = links[at + NEWER] as number;
     if (older === NONE) this.#oldest = newer;
-    else rows.setNewer(older, order, newer);
+    else links[this.#at(older) + NEWER] = newer;
     if (newer === NONE) this.#newest = older;
-    else rows.setOlder(newer, order, older);
+    else links[this.#at(newer) + OLDER] = older;
   }
 
   /** Whom a task that gave its place to another follows, for it has its own back. O(arrived since), paid for by a budget. */
   #placeOf(task: TaskRecord): number {
+    const { links } = this.#rows;
     let older = this.#newest;
     while (older !== NONE && (this.#rows.task(older) as TaskRecord).id > task.id)
-      older = this.#rows.older(older, this.#order);
+      older = links[this.#at(older) + OLDER] as number;
     return older;
+  }
+
+  /** Where its links begin in the row of a task. */
+  #at(handle: number): number {
+    return WIDTH * handle + this.#order;
   }
 }
