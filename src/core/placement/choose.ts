@@ -81,19 +81,19 @@ function isPlain(node: NodeRecord, task: TaskRecord): boolean {
   return node.isSingleModel && task.prefix === null;
 }
 
-/** The same as placement ranks it: a swap counts for more than its time, and a prompt that others would wait for too. */
+/**
+ * The same as placement ranks it: a swap counts for more than its time, and a prompt that others would wait for too. Both ways end in
+ * arithmetic here, not in a call, for which the engine would box every time that is compared.
+ */
 export function rankedUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
   if (isPlain(node, task) && node.awaitedUs === 0) return task.workUs / node.nextRate;
-  return rankedInFullUs(node, task, context);
+  const workUs = pricedUs(node, task, context);
+  return waitUs(node, task, context) + workUs / node.nextRateOf(task.model, task.modelNumber);
 }
 
-function rankedInFullUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
-  const workUs = task.prefix === null ? task.workUs : pricedUs(node, task, context);
-  return (
-    SWAP_PRICE * swapUs(node, task, context.config) +
-    promptsAheadUs(node, task) +
-    workUs / node.nextRateOf(task.model, task.modelNumber)
-  );
+/** What the task would wait for on the node before its own work begins, as placement ranks it. */
+function waitUs(node: NodeRecord, task: TaskRecord, { config }: ChooseContext): DurationUs {
+  return SWAP_PRICE * swapUs(node, task, config) + promptsAheadUs(node, task);
 }
 
 /** Time in which a node that begins its streams in turn computes the prompts before this stream's; 0 elsewhere. */
@@ -108,6 +108,7 @@ function promptsAheadUs(node: NodeRecord, { spec: { model, stream } }: TaskRecor
  * that is; a node without is waited for no longer than the task itself saves.
  */
 function pricedUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): RefUs {
+  if (task.prefix === null) return task.workUs;
   const price = node.hasRoomAsPlanned(context.now) ? 1 + Math.min(STALLED_MAX, node.running.length) : 1;
   return Math.max(task.workUs * LEFT_SHARE_MIN, task.workUs - price * savedUs(node, task, context));
 }
@@ -120,18 +121,16 @@ function leftUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): Ref
 /** Time until what the deadline bounds is done: the first byte of a stream, else the whole task. */
 export function deadlineServiceUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
   if (isPlain(node, task) && !task.isStream) return task.deadlineWorkUs / node.nextRate;
-  return deadlineServiceInFullUs(node, task, context);
+  return swapUs(node, task, context.config) + deadlineWorkTimeUs(node, task, context);
 }
 
-function deadlineServiceInFullUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
+/** The same but for a swap. */
+function deadlineWorkTimeUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
   const workUs = deadlineLeftUs(node, task, context);
   const { model, isStream } = task;
   const rateInTurn = isStream ? node.rateInTurnOf(model) : 0;
-  const us =
-    rateInTurn > 0
-      ? (workUs + node.awaitedUs) / rateInTurn
-      : workUs / node.nextRateOf(model, task.modelNumber);
-  return swapUs(node, task, context.config) + us;
+  if (rateInTurn > 0) return (workUs + node.awaitedUs) / rateInTurn;
+  return workUs / node.nextRateOf(model, task.modelNumber);
 }
 
 /** Work until a stream's first byte, of what the node does not keep; 0 for what is no stream. Whole, so that sums of it stay exact. */
