@@ -412,6 +412,10 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   { maxLength: 150, size: 'max' },
 );
 
+function isOpenState(state: string | undefined): boolean {
+  return state === 'active' || state === 'unverified';
+}
+
 /** Knows which group a node is of by what it last registered as, and nothing else. */
 class Player {
   readonly to: CheckedScheduler = world(GROUPS);
@@ -469,9 +473,9 @@ class Player {
     let slots = 0;
     let free = 0;
     for (const node of this.to.scheduler.nodes(this.to.now)) {
-      // As it was told: of two marks that end at one instant, the second is still there while the first is handled.
-      const state = this.to.nodeStates.get(node.id);
-      const isOpen = state === 'active' || state === 'unverified';
+      // Of two marks that end at one instant, the second is still there while the first is handled: not told as over yet. And
+      // a node that a failed attempt closes is closed before it is told, which is after the retry has its place.
+      const isOpen = isOpenState(this.to.nodeStates.get(node.id)) && isOpenState(node.state);
       if (this.groupOf(node.id)?.name !== name || !isOpen) continue;
       slots += node.slots;
       free += Math.max(0, node.slots - node.inflight);
