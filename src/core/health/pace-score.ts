@@ -38,17 +38,6 @@ const VARIANCE_STEP = 0.02;
 /** Beyond so many spreads a task says nothing of the usual noise. */
 const SPREADS_MAX = 3;
 
-/** How far below the usual pace the one lies that was asked about last: all nodes are asked about the same one. */
-const ASKED = { paceMin: 1, distance: 0 };
-
-function distanceOf(paceMin: Ratio): number {
-  if (ASKED.paceMin !== paceMin) {
-    ASKED.paceMin = paceMin;
-    ASKED.distance = 2 * Math.log(1 / paceMin);
-  }
-  return ASKED.distance;
-}
-
 export class PaceScore {
   readonly #cells: Float64Array;
   readonly #at: number;
@@ -86,7 +75,7 @@ export class PaceScore {
     // Learned while nothing is suspected: whoever is slow for long must not become usual before it is found.
     const before = cells[row + SCORE] as number;
     const isUnsuspected = before === 0;
-    const distance = distanceOf(paceMin);
+    const distance = 2 * Math.log(1 / paceMin);
     const step = (distance / (cells[row + VARIANCE] as number)) * (slower - distance / 2);
     const tellers = this.#sharesSteps ? Math.max(1, inflight) : 1;
     const score = Math.max(0, before + Math.min(STEP_MAX, step) / tellers);

@@ -9,6 +9,7 @@
  * A class keeps the links of both in one block of rows of 16 bytes, four to a cache line: a task's neighbours are any
  * tasks at all, and in their records they would be six cache misses for each task that comes and leaves.
  */
+import { doubled } from '../../base/doubled.ts';
 import type { TaskRecord } from './task-record.ts';
 
 const NONE = -1;
@@ -55,11 +56,7 @@ export class ArrivalRows {
 
   #newHandle(): number {
     const handle = this.#tasks.push(null) - 1;
-    if (WIDTH * handle === this.#links.length) {
-      const grown = new Int32Array(2 * this.#links.length);
-      grown.set(this.#links);
-      this.#links = grown;
-    }
+    if (WIDTH * handle === this.#links.length) this.#links = doubled(this.#links);
     this.#links[WIDTH * handle] = NONE;
     return handle;
   }

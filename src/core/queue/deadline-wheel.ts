@@ -6,6 +6,7 @@
  * A turn is one slot of the near level; a block is one round of it and one slot of the far level. Deadlines beyond
  * the far level (4.7 hours) wait in its last slot and are laid again when it comes up.
  */
+import { doubled } from '../../base/doubled.ts';
 import type { MonoUs } from '../../base/units.ts';
 import type { TaskRecord } from './task-record.ts';
 
@@ -144,11 +145,7 @@ export class DeadlineWheel {
 
   #newHandle(): number {
     const handle = this.#tasks.push(null) - 1;
-    if (WIDTH * handle === this.#links.length) {
-      const grown = new Int32Array(2 * this.#links.length);
-      grown.set(this.#links);
-      this.#links = grown;
-    }
+    if (WIDTH * handle === this.#links.length) this.#links = doubled(this.#links);
     return handle;
   }
 }
