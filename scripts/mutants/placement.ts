@@ -8,9 +8,66 @@ const SCENARIOS = 'test/scenarios/scenarios.test.ts';
 const FIRST_BYTES = `${CORE}/scheduler/first-bytes.test.ts`;
 const LAST_CHANCE = `${CORE}/scheduler/last-chance.test.ts`;
 const FEASIBILITY = `${CORE}/admission/feasibility.test.ts`;
+const LARGER_FIRST = `${CORE}/scheduler/larger-first.test.ts`;
+const CHOOSE = `${CORE}/placement/choose.test.ts`;
+const RATE_CURVE = `${CORE}/capacity/rate-curve.ts`;
 const RESIDENCY = `${CORE}/placement/residency.test.ts`;
 
 export const PLACEMENT_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'larger-first-in-a-crowd',
+    invariant: 0,
+    file: `${CORE}/queue/lane.ts`,
+    original: 'best.head(this.crowdedUntil <= now)',
+    mutated: 'best.head(true)',
+    killer: LARGER_FIRST,
+    titles: 'where a task was not served in time',
+  },
+  {
+    name: 'larger-first-without-bound',
+    invariant: 0,
+    file: `${CORE}/queue/lane-flow.ts`,
+    original: 'return Math.min(LEAD_US_MAX, Math.SQRT2',
+    mutated: 'return Math.max(0, Math.SQRT2',
+    killer: LARGER_FIRST,
+    titles: 'no task passes others by more than five seconds',
+  },
+  {
+    name: 'expect-what-runs-as-predicted',
+    invariant: 0,
+    file: `${CORE}/placement/choose.ts`,
+    original: 'timeLeft === null ? predictedAt :',
+    mutated: 'timeLeft !== undefined ? predictedAt :',
+    killer: CHOOSE,
+    titles: 'choose > waits for a busy node as long as its task still takes',
+  },
+  {
+    name: 'remember-a-rate-through-a-change',
+    invariant: 0,
+    file: RATE_CURVE,
+    original: 'return away * away > CHANGED_SPREADS2 * spread2 ?',
+    mutated: 'return away * away > 1e9 * spread2 ?',
+    killer: `${CORE}/capacity/rate-curve.test.ts`,
+    titles: 'RateCurve > follows within 20 tasks',
+  },
+  {
+    name: 'forget-a-steady-rate',
+    invariant: 0,
+    file: RATE_CURVE,
+    original: 'const STEADY_DECAY = 0.99;',
+    mutated: 'const STEADY_DECAY = 0.9;',
+    killer: `${CORE}/capacity/rate-curve.test.ts`,
+    titles: 'RateCurve > knows a node that goes on as usual',
+  },
+  {
+    name: 'restore-a-rate-without-weight',
+    invariant: 0,
+    file: RATE_CURVE,
+    original: 'Math.min(RESTORED_TASKS_MAX, observations)',
+    mutated: 'Math.min(0, observations)',
+    killer: `${CORE}/capacity/rate-curve.test.ts`,
+    titles: 'RateCurve > goes on after a restart',
+  },
   {
     name: 'step-over-a-size-with-its-retried',
     invariant: 0,

@@ -19,7 +19,12 @@ export class PredictionMargin {
     this.#sure += actualUs > predictedUs * this.#sure ? STEP * SURE : -STEP * (1 - SURE);
   }
 
-  /** Nine of ten predictions, stretched by it, are kept; within the bounds. */
+  /** Nine of ten predictions, stretched by it, are kept. */
+  get usual(): number {
+    return this.#usual;
+  }
+
+  /** The same within bounds. */
   usualWithin(min: number, max: number): number {
     return Math.min(max, Math.max(min, this.#usual));
   }

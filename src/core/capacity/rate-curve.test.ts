@@ -5,10 +5,11 @@ import { priorOf } from './hardware.ts';
 import { RateCurve } from './rate-curve.ts';
 
 const SIGMA = 0.2;
+const RUNS = 200;
 
-function noise(prng: Prng): number {
+function noise(prng: Prng, sigma: number = SIGMA): number {
   const radius = Math.sqrt(-2 * Math.log(1 - prng.nextRatio()));
-  return Math.exp(SIGMA * radius * Math.cos(2 * Math.PI * prng.nextRatio()));
+  return Math.exp(sigma * radius * Math.cos(2 * Math.PI * prng.nextRatio()));
 }
 
 describe('RateCurve', () => {
@@ -34,6 +35,43 @@ describe('RateCurve', () => {
       expect(within / runs).toBeGreaterThanOrEqual(0.95);
     },
   );
+
+  /** Runs of a node of that rate after so many tasks, in which its rate is known within a part of the truth. */
+  function shareWithin(
+    part: number,
+    { sigma, tasks }: { readonly sigma: number; readonly tasks: readonly [rate: number, count: number][] },
+  ): number {
+    let within = 0;
+    for (let seed = 0; seed < RUNS; seed++) {
+      const prng = createPrng(seed);
+      const curve = new RateCurve({ rate: 1, span: 8 });
+      for (const [rate, count] of tasks) {
+        for (let i = 0; i < count; i++) {
+          const workUs = 200_000 + prng.nextBelow(4_000_000);
+          curve.observe(workUs, (workUs / rate) * noise(prng, sigma) * Math.exp(-(sigma ** 2) / 2), 1);
+        }
+      }
+      if (Math.abs(curve.perTask(1) / (tasks.at(-1)?.[0] ?? 1) - 1) <= part) within += 1;
+    }
+    return within / RUNS;
+  }
+
+  test('knows a node that goes on as usual within 15 percent, though sizes are guessed within a factor of 1.8', () => {
+    expect(shareWithin(0.15, { sigma: 0.58, tasks: [[0.4, 300]] })).toBeGreaterThanOrEqual(0.95);
+  });
+
+  test.each([
+    { change: 'a third of its pace, as far as rough guesses tell', sigma: 0.58, pace: 1 / 3, part: 0.5 },
+    { change: 'half of its pace', sigma: 0.3, pace: 0.5, part: 0.3 },
+    { change: 'three quarters of its pace, where times are known well', sigma: 0.1, pace: 0.75, part: 0.1 },
+    { change: 'twice its pace', sigma: 0.3, pace: 2, part: 0.3 },
+  ])('follows within 20 tasks a node that goes on, after 300, with $change', ({ sigma, pace, part }) => {
+    const tasks: [number, number][] = [
+      [0.8, 300],
+      [0.8 * pace, 20],
+    ];
+    expect(shareWithin(part, { sigma, tasks })).toBeGreaterThanOrEqual(0.85);
+  });
 
   test('follows a node that is throttled to a third within 20 tasks', () => {
     const curve = new RateCurve(priorOf('A100'));
@@ -107,6 +145,24 @@ describe('RateCurve', () => {
     curve.restore(0.3, 50);
     expect(curve.perTask(1)).toBeCloseTo(0.3);
     expect(curve.observations).toBe(50);
+    curve.observe(1_000_000, 10_000_000, 1);
+    expect(curve.perTask(1)).toBeGreaterThan(0.27);
+  });
+
+  test('takes one task for what one task tells where little was learned before a restart', () => {
+    const curve = new RateCurve(priorOf('A100'));
+    curve.restore(0.3, 1);
+    curve.observe(1_000_000, 10_000_000, 1);
+    expect(curve.perTask(1)).toBeCloseTo(0.2);
+  });
+
+  test('counts on its prior in doubt, until the first task tells', () => {
+    const curve = new RateCurve(priorOf('A100'));
+    for (let i = 0; i < 100; i++) curve.observe(300_000, 1_000_000, 1);
+    curve.doubt();
+    expect(curve.perTask(1)).toBe(1);
+    curve.observe(500_000, 1_000_000, 1);
+    expect(curve.perTask(1)).toBeCloseTo(0.5);
   });
 });
 

@@ -5,13 +5,28 @@
  *
  * Estimator: decayed sum of work over decayed sum of time. Dividing sums, not averaging ratios, keeps the noise of
  * short tasks from biasing it. The prior counts as one observation and fades. Errors never reach this class.
+ *
+ * Alone, a node that goes on as usual is averaged over a hundred tasks: where sizes are guessed within a factor of 1.8, twelve leave
+ * the rate unsure by a sixth. As soon as the last few differ from all by more than three spreads of such a mean, they alone count.
  */
 import { type NumberRow, NumberRows } from '../../base/number-rows.ts';
 import type { DurationUs, Rate, RefUs } from '../../base/units.ts';
 import type { RatePrior } from './hardware.ts';
 
-/** Weight left to the past at each observation: an effective memory of about 12 tasks. */
+/** Weight left to the past at each observation: a memory of about 12 tasks until the prior is forgotten, and beside others. */
 const DECAY = 0.92;
+const YOUNG_TASKS = 25;
+/** The same of a node that goes on as usual: about 100 tasks. */
+const STEADY_DECAY = 0.99;
+/** Tasks that are left of the past once the last few tell of a change, and that these few are. */
+const RECENT_TASKS = 6;
+/** Squared spreads of a task's logarithm by which such a recent mean differs from the whole one by chance once in hundreds. */
+const CHANGED_SPREADS2: number = 3 ** 2 / (2 * RECENT_TASKS - 1);
+const SPREAD2_MIN = 0.05 ** 2;
+/** A rate that was told and not measured: its sums get their length from the first task. */
+const NO_LENGTH_US = 1;
+/** Tasks that what was learned before a restart counts as, at most. */
+const RESTORED_TASKS_MAX = 12;
 /**
  * Assumed slowdown per doubling of concurrency where nothing was measured: next to none. Hope is tried once and then
  * known; fear of the unknown would pack everything onto the one node that was seen in a batch.
@@ -26,8 +41,13 @@ const SOLO_TIME_US = 2;
 const OBSERVATIONS = 3;
 const RATE_MIN = 4;
 const RATE_MAX = 5;
-export const CURVE_WIDTH = 6;
-const ROWS: NumberRows = new NumberRows(8);
+/** Tasks that the sums stand on; sums of the logarithm of time over work and of its square, decayed alike; its recent mean. */
+const TASKS = 6;
+const LN = 7;
+const LN2 = 8;
+const RECENT_LN = 9;
+export const CURVE_WIDTH = 10;
+const ROWS: NumberRows = new NumberRows(CURVE_WIDTH);
 
 /** Decayed sums of one octave. */
 interface Sums {
@@ -50,6 +70,7 @@ export class RateCurve {
     this.#cells = cells;
     this.#at = at;
     cells[at + SOLO_RATE] = prior.rate;
+    cells[at + TASKS] = 1;
     cells[at + RATE_MIN] = prior.rate / prior.span;
     cells[at + RATE_MAX] = prior.rate * prior.span;
   }
@@ -124,10 +145,41 @@ export class RateCurve {
     const at = this.#at;
     cells[at + OBSERVATIONS] = (cells[at + OBSERVATIONS] as number) + 1;
     if (octave > 0) return this.#observeBeside(octave, workUs, time);
-    const isFirst = cells[at + SOLO_TIME_US] === 0;
-    const knownWorkUs = isFirst ? this.perTask(1) * time : (cells[at + SOLO_WORK_US] as number);
-    const knownTimeUs = isFirst ? time : (cells[at + SOLO_TIME_US] as number);
-    this.#setSolo(knownWorkUs * DECAY + workUs, knownTimeUs * DECAY + time);
+    const ln = Math.log(time / Math.max(1, workUs));
+    if ((cells[at + SOLO_TIME_US] as number) <= NO_LENGTH_US) this.#begin(time, ln);
+    const keep = this.#keep();
+    cells[at + TASKS] = (cells[at + TASKS] as number) * keep + 1;
+    cells[at + LN] = (cells[at + LN] as number) * keep + ln;
+    cells[at + LN2] = (cells[at + LN2] as number) * keep + ln * ln;
+    const recent = cells[at + RECENT_LN] as number;
+    cells[at + RECENT_LN] = recent + (ln - recent) / RECENT_TASKS;
+    const knownWorkUs = cells[at + SOLO_WORK_US] as number;
+    this.#setSolo(knownWorkUs * keep + workUs, (cells[at + SOLO_TIME_US] as number) * keep + time);
+  }
+
+  /** What was known before the first task counts as tasks of its length. */
+  #begin(timeUs: DurationUs, ln: number): void {
+    const cells = this.#cells;
+    const at = this.#at;
+    const tasks = cells[at + TASKS] as number;
+    cells[at + SOLO_WORK_US] = (cells[at + SOLO_RATE] as number) * timeUs * tasks;
+    cells[at + SOLO_TIME_US] = timeUs * tasks;
+    cells[at + LN] = ln * tasks;
+    cells[at + LN2] = ln * ln * tasks;
+    cells[at + RECENT_LN] = ln;
+  }
+
+  /** Weight left to the past at this observation. */
+  #keep(): number {
+    const cells = this.#cells;
+    const at = this.#at;
+    const tasks = cells[at + TASKS] as number;
+    const usual = (cells[at + OBSERVATIONS] as number) < YOUNG_TASKS ? DECAY : STEADY_DECAY;
+    if (tasks <= RECENT_TASKS) return usual;
+    const mean = (cells[at + LN] as number) / tasks;
+    const spread2 = Math.max(SPREAD2_MIN, (cells[at + LN2] as number) / tasks - mean * mean);
+    const away = (cells[at + RECENT_LN] as number) - mean;
+    return away * away > CHANGED_SPREADS2 * spread2 ? RECENT_TASKS / tasks : usual;
   }
 
   #setSolo(workUs: number, timeUs: number): void {
@@ -149,14 +201,15 @@ export class RateCurve {
 
   /** Lets the next few tasks outweigh what was seen so far, and counts on the prior until then. */
   doubt(): void {
-    this.#setSolo(this.#prior.rate, 1);
+    this.#setSolo(this.#prior.rate * NO_LENGTH_US, NO_LENGTH_US);
+    this.#cells[this.#at + TASKS] = 0;
     this.#beside = null;
   }
 
   /** Starts from what was learned before a restart. */
   restore(rate: Rate, observations: number): void {
-    const nominalUs = 1_000_000;
-    this.#setSolo(rate * nominalUs, nominalUs);
+    this.#setSolo(rate * NO_LENGTH_US, NO_LENGTH_US);
+    this.#cells[this.#at + TASKS] = Math.min(RESTORED_TASKS_MAX, observations);
     // Not by way of the sums: dividing them gives another last bit.
     this.#cells[this.#at + SOLO_RATE] = this.#clamp(rate);
     this.#cells[this.#at + OBSERVATIONS] = observations;

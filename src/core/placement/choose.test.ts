@@ -1,4 +1,5 @@
 /** The index against a full scan: how much completion time is lost by looking only at the tops of buckets. */
+import { timeLeftLaw } from '../capacity/time-left.ts';
 import { describe, expect, test } from 'vitest';
 import { nodeSpec, S } from '../../../test/support/specs.ts';
 import { flowAlone, taskRecord } from '../../../test/support/task-records.ts';
@@ -14,6 +15,7 @@ import {
   chooseInTime,
   deadlineServiceUs,
   emptyChoice,
+  roomAt,
   rankedUs,
   serviceUs,
 } from './choose.ts';
@@ -34,7 +36,7 @@ class World {
   /** Nodes of distinct speeds, from 0.1 to 4 of the reference, each proven. */
   constructor(nodes: number, seed: number) {
     this.prng = createPrng(seed);
-    this.context = { config: CONFIG, prng: this.prng, now: 0, prefixes: new PrefixIndex() };
+    this.context = { config: CONFIG, prng: this.prng, now: 0, timeLeft: null, prefixes: new PrefixIndex() };
     for (let i = 0; i < nodes; i++) {
       const node = new NodeRecord(nodeSpec(`n${i}`), i);
       node.restoreRate('', 0.1 * 40 ** ((i + this.prng.nextRatio()) / nodes), 50);
@@ -76,14 +78,15 @@ class World {
 
   /** When the task would be done on a node, by the same formula as the index uses. */
   doneAt(task: TaskRecord, node: NodeRecord): number {
-    const startAt = node.hasRoom(this.context.now, CONFIG) ? this.context.now : node.roomAt(this.context.now);
+    const startAt = node.hasRoom(this.context.now, CONFIG) ? this.context.now : roomAt(node, this.context);
     return startAt + serviceUs(node, task, this.context) / node.rankFactor;
   }
 }
 
 /** Mean completion time lost against the best of all nodes, relative to the best. */
-function regret(nodes: number, seed: number, load: number): number {
+function regret(nodes: number, seed: number, load: number, usualRatio: number = 1): number {
   const world = new World(nodes, seed);
+  world.context.timeLeft = timeLeftLaw(usualRatio);
   const lane = world.fleet.laneFor('m', NO_NEEDS, 't');
   if (typeof lane === 'string') throw new Error(lane);
   const capacity = world.nodes.reduce((sum, node) => sum + node.speed(1), 0);
@@ -128,6 +131,45 @@ describe('choose', () => {
       expect(regret(nodes, 17, load)).toBeLessThanOrEqual(0.02);
     },
   );
+
+  test.each([
+    [10, 1.2],
+    [100, 0.9],
+    [300, 1.2],
+    [1_000, 0.95],
+  ])('nor where running tasks are expected by the law of their errors, %i nodes, load %d', (nodes, load) => {
+    expect(regret(nodes, 17, load, 1.8)).toBeLessThanOrEqual(0.02);
+  });
+
+  test('waits for a busy node as long as its task still takes in the mean, not as long as was predicted', () => {
+    const world = new World(0, 1);
+    const [slow, fast] = [0.25, 1].map((rate, i) => {
+      const node = new NodeRecord(nodeSpec(`n${i}`), i);
+      node.restoreRate('', rate, 50);
+      node.verified = true;
+      node.successes = CONFIG.health.slowStartTasks;
+      world.fleet.seat(node);
+      world.fleet.place(node, 0, CONFIG);
+      return node;
+    }) as [NodeRecord, NodeRecord];
+    const lane = world.fleet.laneFor('m', NO_NEEDS, 't');
+    if (typeof lane === 'string') throw new Error(lane);
+    fast.start(taskRecord(1, { workUs: 10 * S }), 0);
+    world.fleet.place(fast, 0, CONFIG);
+    world.context.now = 9 * S;
+    const choice = emptyChoice();
+    // One second here, four on the slow one.
+    const startsAt = (): number => {
+      choose(lane.pools, taskRecord(2, { workUs: S }), world.context, choice);
+      expect(choice.roomy?.node).toBe(slow);
+      return choice.busyStartAt;
+    };
+    expect(startsAt()).toBe(10 * S);
+    world.context.timeLeft = timeLeftLaw(1.25);
+    expect(startsAt()).toBeGreaterThan(10.5 * S);
+    world.context.timeLeft = timeLeftLaw(1.8);
+    expect(startsAt()).toBeGreaterThan(14 * S);
+  });
 
   test('waits for a faster busy node exactly where that one is done sooner', () => {
     const world = new World(0, 1);

@@ -13,6 +13,7 @@
  */
 import type { Prng } from '../../base/prng.ts';
 import type { DurationUs, MonoUs, RefUs } from '../../base/units.ts';
+import type { TimeLeftLaw } from '../capacity/time-left.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
@@ -28,6 +29,8 @@ const ROUNDING_US = 1;
 /** Seats of one bucket that are compared: the order inside is for typical work. A retry that avoids nodes needs more. */
 const TIES_MAX = 3;
 const TIES_WITH_EXCLUSIONS_MAX = 16;
+/** The same of busy ones where errors are so large that the order in which they lie says less. */
+const TIES_BY_WIDE_LAW_MAX = 5;
 /** In a pool of nodes with many models, one whose breaker of this model is open is passed over, within this bound. */
 const SHUT_SEATS_MAX = 64;
 const REFRESHES_MAX = 4;
@@ -61,6 +64,8 @@ export interface ChooseContext {
   readonly config: SchedulerConfig;
   readonly prng: Prng;
   readonly prefixes: PrefixIndex<NodeRecord>;
+  /** How long tasks still take that run, by the measured errors of predictions; null while these hold. */
+  timeLeft: TimeLeftLaw | null;
   now: MonoUs;
 }
 
@@ -317,18 +322,19 @@ function winsTie(a: NodeRecord, b: NodeRecord, task: TaskRecord, context: Choose
 
 function considerBusy(group: SeatGroup, task: TaskRecord, context: ChooseContext, out: Choice): void {
   const { busy } = group;
-  const { now } = context;
+  const { now, timeLeft } = context;
   if ((busy.peek() as Seat).node.plannedRoomAt <= now) refreshTop(group, context);
   const { workUs, triedNodes } = task;
-  const limit = Math.min(busy.size, TIES_MAX);
+  const limit = Math.min(busy.size, timeLeft?.isWide === true ? TIES_BY_WIDE_LAW_MAX : TIES_MAX);
   for (let index = 0; index < limit; index++) {
     const seat = busy.at(index) as Seat;
     const { node, pool } = seat;
     if (triedNodes !== null && triedNodes.includes(node.spec.id)) continue;
     if (node.breakers !== null && isShutFor(node, task.model, context)) continue;
-    const startAt = node.roomAt(now) + node.reservedUs;
-    // Before the model's own rate is looked up: could it win at the best ratio that any model has shown?
-    if (startAt + workUs / (node.nextRate * pool.modelSpread) >= out.busyDoneAt) continue;
+    const predictedAt = node.roomAt(now) + node.reservedUs;
+    // Before the model's own rate and the law are looked up: could it win at the best ratio that any model has shown?
+    if (predictedAt + workUs / (node.nextRate * pool.modelSpread) >= out.busyDoneAt) continue;
+    const startAt = timeLeft === null ? predictedAt : node.roomByLawAt(now, timeLeft) + node.reservedUs;
     compareBusy(seat, startAt, { task, context, out });
   }
 }
@@ -347,6 +353,11 @@ function compareBusy(seat: Seat, startAt: MonoUs, { task, context, out }: Compar
   out.busyStartAt = startAt;
 }
 
+/** When a busy node should have room, as far as predictions can be believed. */
+export function roomAt(node: NodeRecord, { now, timeLeft }: ChooseContext): MonoUs {
+  return timeLeft === null ? node.roomAt(now) : node.roomByLawAt(now, timeLeft);
+}
+
 /** The nodes that keep most of the prompt, wherever they lie in their buckets. */
 function considerHolders(
   pools: readonly Pool[],
@@ -360,7 +371,7 @@ function considerHolders(
     for (const seat of node.seats) {
       if (seat.bucket === null || !pools.includes(seat.pool)) continue;
       if (seat.hasRoom) compareRoomy(seat, task, context, out);
-      else compareBusy(seat, node.roomAt(context.now) + node.reservedUs, { task, context, out });
+      else compareBusy(seat, roomAt(node, context) + node.reservedUs, { task, context, out });
     }
   }
 }

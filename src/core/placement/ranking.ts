@@ -6,7 +6,7 @@
 import type { DurationUs } from '../../base/units.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
-import { type ChooseContext, rankedUs } from './choose.ts';
+import { type ChooseContext, rankedUs, roomAt } from './choose.ts';
 import { isShutFor } from './eligibility.ts';
 import type { Pool, SeatGroup } from './pool.ts';
 
@@ -22,7 +22,7 @@ export const REFUSAL_COUNTS = ['unfit', 'closed', 'no-room', 'bulkhead'] as cons
 export function completionUs(node: NodeRecord, task: TaskRecord, context: ChooseContext): DurationUs {
   const startUs = node.hasRoomAsPlanned(context.now)
     ? 0
-    : node.roomAt(context.now) + node.reservedUs - context.now;
+    : roomAt(node, context) + node.reservedUs - context.now;
   return startUs + rankedUs(node, task, context) / node.rankFactor;
 }
 

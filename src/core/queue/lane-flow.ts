@@ -4,7 +4,7 @@
  */
 import { HeapSlot } from '../../base/keyed-heap.ts';
 import { NumberRows } from '../../base/number-rows.ts';
-import type { MonoUs, Ratio, RefUs } from '../../base/units.ts';
+import type { DurationUs, MonoUs, Ratio, RefUs } from '../../base/units.ts';
 import { DeadlineHeap, type DeadlineRows } from './deadline-heap.ts';
 import type { Flow, ServedCounter } from './flow.ts';
 import type { Lane, LaneClass } from './lane.ts';
@@ -18,10 +18,19 @@ const PROMISED_UNTIL = 4;
 const REFUSED_SHARE = 5;
 const ARRIVED_AT = 6;
 const ROWS: NumberRows = new NumberRows(8);
+const LEAD_US_MAX: DurationUs = 5_000_000;
 
 /** Size octaves of a flow are told apart by the power of two of its work in milliseconds, up to 2^30. */
 export function octaveOf(workUs: RefUs): number {
   return 31 - Math.clz32(Math.min(1 << 30, 1 + Math.floor(workUs / 1_000)));
+}
+
+/**
+ * Lead of a size octave: the work of its middle, but no more than 5 s. Who needs long is late soonest; a larger lead than that has the
+ * small ones wait for more than the large ones gain.
+ */
+function leadOf(octave: number): DurationUs {
+  return Math.min(LEAD_US_MAX, Math.SQRT2 * 1_000 * 2 ** octave);
 }
 
 /** Octaves there are: a kind is an octave of a speed floor, and the kinds of one floor follow those of the floor below. */
@@ -31,6 +40,8 @@ const OCTAVES = 32;
 export class Octave extends DeadlineHeap {
   kind = 0;
   model = '';
+  /** How much sooner than others it is served, where larger tasks are served before smaller ones. */
+  leadUs: DurationUs = 0;
   /** The scan under way has stepped over it. */
   isClosed = false;
 }
@@ -130,14 +141,17 @@ export class LaneFlow {
     return this.counter.served + this.offset + this.scanned;
   }
 
-  /** The earliest deadline among the octaves that this scan has not closed. */
-  head(): TaskRecord | null {
+  /**
+   * The most urgent task among the octaves that this scan has not closed: the earliest deadline, or, with `largerFirst`, the earliest
+   * instant at which the reference accelerator would have to begin.
+   */
+  head(largerFirst: boolean = false): TaskRecord | null {
     let best: Octave | null = null;
     let bestAt = Number.POSITIVE_INFINITY;
     for (let index = 0; index < this.#octavesInUse; index++) {
       const entry = this.#octaves[index] as Octave;
       if (entry.isClosed) continue;
-      const dueAt = entry.leastDeadlineAt;
+      const dueAt = entry.leastDeadlineAt - (largerFirst ? entry.leadUs : 0);
       if (dueAt > bestAt) continue;
       if (
         best !== null &&
@@ -202,6 +216,7 @@ export class LaneFlow {
     if (this.#octavesInUse === octaves.length) octaves.push(new Octave(this.#rows));
     const entry = octaves[this.#octavesInUse++] as Octave;
     entry.kind = kind;
+    entry.leadUs = leadOf(kind % OCTAVES);
     entry.model = model;
     entry.isClosed = false;
     return entry;

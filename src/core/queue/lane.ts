@@ -97,6 +97,8 @@ export class Lane {
   reservations = 0;
   /** Until then the lane counts as saturated: it refused work for queueing a moment ago. */
   saturatedUntil: MonoUs = 0;
+  /** Until then it counts as crowded: it refused work, or had it wait for too long, a moment ago. */
+  crowdedUntil: MonoUs = 0;
   /** Tasks that left it for a node. */
   dispatches = 0;
   /** The overload ladder of the model that was laid here last; see overload/ladder.ts. */
@@ -173,8 +175,11 @@ export class Lane {
     task.chargedUs = task.workUs;
   }
 
-  /** The next task in fair order that the current scan has not held, or null. */
-  next(): TaskRecord | null {
+  /**
+   * The next task in fair order that the current scan has not held, or null. Of one flow the most urgent: by its deadline; while nobody
+   * is turned away, larger tasks before smaller ones that came a little sooner.
+   */
+  next(now: MonoUs): TaskRecord | null {
     let best: LaneFlow | null = null;
     let bestTag = Number.POSITIVE_INFINITY;
     for (const laneClass of this.classes) {
@@ -187,7 +192,7 @@ export class Lane {
         bestTag = tag;
       }
     }
-    return best === null ? null : best.head();
+    return best === null ? null : best.head(this.crowdedUntil <= now);
   }
 
   /**

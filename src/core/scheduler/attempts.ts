@@ -3,6 +3,7 @@
  * retries, the deadline while running, and the client leaving.
  */
 import type { DurationUs } from '../../base/units.ts';
+import { timeLeftLaw } from '../capacity/time-left.ts';
 import type { BadEnd } from '../degrade/alternative.ts';
 import type { NodeRecord } from '../health/node-record.ts';
 import type { Lane } from '../queue/lane.ts';
@@ -160,6 +161,7 @@ function succeeded(
   node.tallyPace(task.model, Math.log(ownUs / doneUs), inflight);
   if (node.concurrency !== null) limitServed(state, node, { workUs: doneUs, elapsedUs: ownUs, inflight });
   state.margin.observe(elapsedUs, task.predictedUs);
+  state.context.timeLeft = timeLeftLaw(state.margin.usual);
   if (!task.isSettled) {
     bookService(state, task, elapsedUs);
     if (!task.isStream) bookDone(state, task);
@@ -225,7 +227,8 @@ function speaksAgainst(
   if (node.firstSeat !== null) state.fleet.place(node, state.now, state.config);
   if (modelShut(state, task.model) === null) return;
   for (const lane of state.fleet.lanesOf(task.model)) {
-    for (let next = lane.next(); next !== null && evictIfShut(state, next); ) next = lane.next();
+    for (let next = lane.next(state.now); next !== null && evictIfShut(state, next); )
+      next = lane.next(state.now);
   }
 }
 

@@ -41,8 +41,9 @@ const RECHECK_US_MAX: DurationUs = 1_000_000;
 /** How long a declined node is not offered again, and the growth of waiting work that ends it sooner. */
 const DECLINED_US: DurationUs = 100_000;
 const DECLINED_GROWTH = 1.25;
-/** Held tasks among which the one that loses least is chosen, once one can afford the loss. */
-const COMPARED_MIN = 2;
+/** Held tasks among which the one that loses least is chosen, once one can afford the loss; and where somebody is turned away. */
+const COMPARED_MIN = 3;
+const COMPARED_CROWDED_MIN = 2;
 /** Tasks up to this many times the pool's typical work explore; above 1, so that those of equal size all do. */
 const EXPLORING_WORK_MAX = 1.1;
 /** Behind a queue this many times as long as the loss, the first in line takes the node without comparison. */
@@ -79,8 +80,9 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
   const { held } = state;
   held.clear();
   let heldMax = state.config.placement.heldMax;
+  const comparedMin = lane.crowdedUntil > state.now ? COMPARED_CROWDED_MIN : COMPARED_MIN;
   while (hasRoomFor(lane, node) && held.size < heldMax && node.group?.hasSpareFor(lane.model) !== false) {
-    const task = lane.next();
+    const task = lane.next(state.now);
     if (task === null) break;
     if (node.group?.shutsOut(task) === true) {
       lane.holdFlow(task);
@@ -105,7 +107,7 @@ function offer(state: SchedulerState, lane: Lane, node: NodeRecord): void {
     if (!isSure) sortOut(state, lane, task, node);
     hold(state, lane, task, node);
     const isAffordable = loss <= drainUs || loss <= patienceUs(state, lane, task, node);
-    if (isSure && !loads && isAffordable) heldMax = Math.min(heldMax, COMPARED_MIN);
+    if (isSure && !loads && isAffordable) heldMax = Math.min(heldMax, comparedMin);
   }
   while (hasRoomFor(lane, node) && releaseTo(state, lane, node));
   if (node.group?.hasSpareFor(lane.model) === false) offerToClaimants(state, lane, node);
@@ -157,7 +159,7 @@ function passOver(state: SchedulerState, lane: Lane): boolean {
   let hasReleased = false;
   held.clear();
   while (held.size < state.config.placement.heldMax && hasRoom(lane)) {
-    const task = lane.next();
+    const task = lane.next(state.now);
     if (task === null) break;
     if (evictIfShut(state, task)) continue;
     if (!placeOrWait(state, lane, task)) continue;

@@ -97,7 +97,8 @@ function removeNode(state: SchedulerState, node: NodeRecord): void {
   state.out.nodeState(node.spec.id, 'gone');
   for (const lane of state.fleet.lanes.values()) {
     if (lane.tasks === 0 || lane.pools.some((pool) => pool.seats.size > 0)) continue;
-    for (let task = lane.next(); task !== null; task = lane.next()) evict(state, task, 'no-node');
+    for (let task = lane.next(state.now); task !== null; task = lane.next(state.now))
+      evict(state, task, 'no-node');
   }
 }
 

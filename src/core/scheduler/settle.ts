@@ -6,6 +6,7 @@ import type { TaskRecord } from '../queue/task-record.ts';
 import type { EvictReason, Outcome, RetryHint } from '../request/outcome.ts';
 import { bookNotDone, bookRefusal } from './book.ts';
 import { modelRefusal, releaseModelProbe } from './breakers.ts';
+import { noteCrowded } from './crowded.ts';
 import { unreserve } from './reservations.ts';
 import { keepPlace, placeAfterRestart, retryHint } from './retry-hint.ts';
 import { countOutcome, type SchedulerState } from './state.ts';
@@ -70,6 +71,7 @@ export function evict(state: SchedulerState, task: TaskRecord, reason: EvictReas
   if (reason === 'wait-expired') {
     task.ladder?.noteDeadline(task.flow.classRecord.index, false, state.now);
     tallyExpired(lane, task);
+    noteCrowded(state, lane);
     bookNotDone(state, task);
   }
   dequeue(state, task);

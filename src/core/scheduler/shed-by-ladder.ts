@@ -7,6 +7,7 @@ import { standingOf, waitShareOf } from '../admission/retry-shed.ts';
 import type { Lane } from '../queue/lane.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
 import type { Outcome, RetryHint } from '../request/outcome.ts';
+import { noteSaturated } from './crowded.ts';
 import { idleNodeFor } from './make-way.ts';
 import { retryHint } from './retry-hint.ts';
 import type { SchedulerState } from './state.ts';
@@ -18,9 +19,7 @@ export type Shed = Extract<Outcome, { kind: 'rejected' }>;
 export function shedByLadder(state: SchedulerState, lane: Lane, task: TaskRecord): Shed | null {
   const cause = causeOf(state, lane, task);
   if (cause === '' || !state.gates.refuses('ladder')) return null;
-  // A lane that refuses work leaves no node idle for the sake of a faster one.
-  lane.saturatedUntil = state.now + state.config.admission.flowWaitMsMax * 1_000;
-  task.flow.refusedUntil = lane.saturatedUntil;
+  noteSaturated(state, lane, task);
   return { kind: 'rejected', reason: 'shed', hint: hintOf(state, lane, task), cause };
 }
 

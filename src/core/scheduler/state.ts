@@ -166,7 +166,7 @@ export function createState(config: SchedulerConfig): SchedulerState {
     workModels: new Map(),
     choice: emptyChoice(),
     held: new HeldTasks(),
-    context: { config, prng, now: 0, prefixes: new PrefixIndex() },
+    context: { config, prng, now: 0, timeLeft: null, prefixes: new PrefixIndex() },
     prng,
     heldLanes: new Set(),
     heldRecheckAt: Number.POSITIVE_INFINITY,

@@ -23,6 +23,7 @@ import { shedByLadder } from './shed-by-ladder.ts';
 import { bookEarlyRefusal, bookRefusal, bookReturn, expectDoneAt } from './book.ts';
 import { isShutEverywhere, modelRefusal, releaseModelProbe, shutCause } from './breakers.ts';
 import { assign } from './assign.ts';
+import { noteSaturated } from './crowded.ts';
 import { dispatchArrival, hasRoom, tellQueued } from './dispatch.ts';
 import { isKeptInTime } from './in-time.ts';
 import { preemptFor } from './preempt.ts';
@@ -116,8 +117,7 @@ function enterLane(state: SchedulerState, lane: Lane, task: TaskRecord): Rejecti
   if (task.standing === 'invited') bookReturn(state, typeof claimed !== 'string');
   if (claimed === 'shed') return { ...rejection('shed', retryHint(state, lane, task)), cause: SHED_CAUSE };
   if (claimed === 'refused') {
-    lane.saturatedUntil = state.now + admission.flowWaitMsMax * 1_000;
-    task.flow.refusedUntil = lane.saturatedUntil;
+    noteSaturated(state, lane, task);
     return refusedAtGate(state, lane, task);
   }
   if (claimed !== null) return admit(state, lane, task, claimed);
