@@ -28,7 +28,7 @@ import { NodeNumbers } from './node-numbers.ts';
 import { PACE_WIDTH, PaceScore } from './pace-score.ts';
 import type { NodeState } from './state.ts';
 
-/** Baseline of a node's own speed moves this slowly: a hundredfold slower than the rate itself matters. */
+/** Baseline of a node's own speed moves this slowly: it is what the rate was before it changed. */
 const BASELINE_STEP = 0.01;
 const BASELINE_MIN_OBSERVATIONS = 20;
 /** Tasks of a model after which its rate counts as known against the node's speed. */
