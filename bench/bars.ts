@@ -4,8 +4,8 @@
  *
  *   node bench/bars.ts [--seeds 20] [--scenario PREFIX] [--trace FILE] [--json]
  *
- * Only policies that a bar names are run: eight minutes on two cores. `staircase` is shortened to 32 s and `swaps` has a quarter of the
- * seeds, as in docs/reference/experiments.md; `prefix` needs a public trace and is left out without one, loudly. Exit codes: 0 every
+ * Only policies that a bar names are run: eight to fifteen minutes on two cores. `staircase` is shortened to 32 s, as in
+ * docs/reference/experiments.md; `prefix` needs a public trace and is left out without one, loudly. Exit codes: 0 every
  * bar held, 1 one was missed or could not be judged.
  */
 import { spawnSync } from 'node:child_process';
@@ -18,7 +18,6 @@ const MAIN = 'src/apps/cli/main.ts';
 const OUTPUT_BYTES_MAX = 256 << 20;
 /** Scenarios that would take an hour as they stand. */
 const SHORTER: Readonly<Record<string, readonly string[]>> = { staircase: ['--set', 'span=32s'] };
-const PARTS_OF_SEEDS: Readonly<Record<string, number>> = { swaps: 1 / 4 };
 
 /** A bar as `simulate --json` tells it; `held` is null where a policy or variant of it was not run. */
 interface JudgedBar {
@@ -62,9 +61,8 @@ function judge(name: string): readonly Row[] {
     );
     return [];
   }
-  const seeds = Math.max(1, Math.round(Number(values.seeds) * (PARTS_OF_SEEDS[name] ?? 1)));
-  process.stderr.write(`${name}: ${policies.join(', ')}, ${seeds} seeds\n`);
-  const args = [MAIN, 'simulate', file, '--policy', policies.join(','), '--seeds', String(seeds), '--json'];
+  process.stderr.write(`${name}: ${policies.join(', ')}, ${values.seeds} seeds\n`);
+  const args = [MAIN, 'simulate', file, '--policy', policies.join(','), '--seeds', values.seeds, '--json'];
   const traced = values.trace === '' ? [] : ['--trace', values.trace];
   const done = spawnSync(process.execPath, [...args, ...(SHORTER[name] ?? []), ...traced], {
     encoding: 'utf8',
