@@ -8,6 +8,7 @@ import { defaultSchedulerConfig } from '../config/defaults.ts';
 import type { SchedulerConfig } from '../config/types.ts';
 import { NodeRecord } from '../health/node-record.ts';
 import type { TaskRecord } from '../queue/task-record.ts';
+import type { Lane } from '../queue/lane.ts';
 import { NO_NEEDS } from '../request/needs.ts';
 import {
   type ChooseContext,
@@ -116,6 +117,26 @@ function regret(nodes: number, seed: number, load: number, usualRatio: number = 
   return lostUs / bestUs;
 }
 
+/** Two proven nodes, of a quarter of the reference's speed and of all of it, and the lane that both serve. */
+function slowAndFast(world: World): {
+  readonly slow: NodeRecord;
+  readonly fast: NodeRecord;
+  readonly lane: Lane;
+} {
+  const [slow, fast] = [0.25, 1].map((rate, i) => {
+    const node = new NodeRecord(nodeSpec(`n${i}`), i);
+    node.restoreRate('', rate, 50);
+    node.verified = true;
+    node.successes = CONFIG.health.slowStartTasks;
+    world.fleet.seat(node);
+    world.fleet.place(node, 0, CONFIG);
+    return node;
+  }) as [NodeRecord, NodeRecord];
+  const lane = world.fleet.laneFor('m', NO_NEEDS, 't');
+  if (typeof lane === 'string') throw new Error(lane);
+  return { slow, fast, lane };
+}
+
 describe('choose', () => {
   test.each([
     [10, 0.6],
@@ -143,17 +164,7 @@ describe('choose', () => {
 
   test('waits for a busy node as long as its task still takes in the mean, not as long as was predicted', () => {
     const world = new World(0, 1);
-    const [slow, fast] = [0.25, 1].map((rate, i) => {
-      const node = new NodeRecord(nodeSpec(`n${i}`), i);
-      node.restoreRate('', rate, 50);
-      node.verified = true;
-      node.successes = CONFIG.health.slowStartTasks;
-      world.fleet.seat(node);
-      world.fleet.place(node, 0, CONFIG);
-      return node;
-    }) as [NodeRecord, NodeRecord];
-    const lane = world.fleet.laneFor('m', NO_NEEDS, 't');
-    if (typeof lane === 'string') throw new Error(lane);
+    const { slow, fast, lane } = slowAndFast(world);
     fast.start(taskRecord(1, { workUs: 10 * S }), 0);
     world.fleet.place(fast, 0, CONFIG);
     world.context.now = 9 * S;
@@ -173,17 +184,7 @@ describe('choose', () => {
 
   test('waits for a faster busy node exactly where that one is done sooner', () => {
     const world = new World(0, 1);
-    const [slow, fast] = [0.25, 1].map((rate, i) => {
-      const node = new NodeRecord(nodeSpec(`n${i}`), i);
-      node.restoreRate('', rate, 50);
-      node.verified = true;
-      node.successes = CONFIG.health.slowStartTasks;
-      world.fleet.seat(node);
-      world.fleet.place(node, 0, CONFIG);
-      return node;
-    }) as [NodeRecord, NodeRecord];
-    const lane = world.fleet.laneFor('m', NO_NEEDS, 't');
-    if (typeof lane === 'string') throw new Error(lane);
+    const { slow, fast, lane } = slowAndFast(world);
     const choice = emptyChoice();
     world.start(taskRecord(1, { workUs: 2 * S }), fast);
     choose(lane.pools, taskRecord(2, { workUs: S }), world.context, choice);

@@ -11,7 +11,10 @@ import type { SchedulerState } from './state.ts';
 
 /** Standing reservations per lane. Beyond it tasks wait without one: the queue is long and drain time decides. */
 export const RESERVATIONS_MAX = 64;
-/** How long a reservation's estimate is believed: a part of the time the task would take, and never long. */
+/**
+ * How long a reservation's estimate is believed: a part of the time the task would take, and never long. Longer ones save choices;
+ * up to a second cost nothing that was measured (docs/reference/performance.md).
+ */
 const FRESH_RATIO = 1 / 16;
 const FRESH_US_MAX: DurationUs = 200_000;
 
